@@ -252,7 +252,7 @@ class Comparer:
             yield compare.missing(stage, label, "it was not recorded after the same step of both programs")
             return
         yield compare.worst(*zip(*results, strict=True))
-        if name in self.converted.tables or name.endswith("[table]"):
+        if name in self.converted.tables:
             yield from self.idle_rows(stage, name, last[0], last[1])
 
     def idle_rows(self, stage: str, name: str, first: Array, second: Array) -> Iterator[Comparison]:
@@ -260,8 +260,9 @@ class Comparer:
         start = self.original.weights[name].reshape(first.shape)
         idle = (start == first).reshape(len(first), -1).all(axis=1)
         if idle.any() and first.shape == second.shape:
-            own = self._label(name, "idle rows") if name in self.converted.tables else f"{name[:-1]}, idle rows]"
-            yield compare.exactly(stage, own, first[idle], second[idle], "first and last values")
+            yield compare.exactly(
+                stage, self._label(name, "idle rows"), first[idle], second[idle], "first and last values"
+            )
 
     def of_step(self, result: Comparison, at: int, name: str) -> Comparison:
         """Return what the values after a step say; itself where nothing else is known."""
@@ -272,6 +273,7 @@ class Comparer:
         whole = self.original.weights[name]
         steps = list(zip(*sides, strict=True))
         trained = any(name in one.gradients for one in (*self.original.passes, *sides[0]))
+        idle = np.ones(np.shape(self._rows(name, whole))[:1], bool)  # rows that no gradient has moved so far
         gradients = [self._gradients_of(name, step) for step in steps] if trained else []
         usual = rounding.usual_errors([(first, wide) for first, _, wide in gradients])
         for number, step in enumerate(steps):
@@ -288,8 +290,12 @@ class Comparer:
             first, second, wide = after
             if trained:
                 first, second, wide = (value.astype(np.float64) - before for value in after)
+                idle = idle & self._is_still(name, step[1].gradients.get(name), first)
+                strange = bool(second[idle].any())
                 second = first + _beyond(second - first, after[1], self._repeats(name, step[1]))
             result = compare.compare(stage, name, first, second, wide)
+            if trained and strange:
+                result = replace(result, verdict="differs", note=rounding.joined("idle rows have moved", result.note))
             if step[0].gradients.get(name) is None:  # the pass changes it, not the optimizer
                 result = self._sure(result, first, noise, False)
             yield result, f"{'movement of' if trained else 'value after'} {where}"
@@ -309,6 +315,14 @@ class Comparer:
         moments = self.original.passes or [one for steps in self.original.steps.values() for one in steps]
         values = [compare.numbers(one) for moment in moments for one in moment.gradients.values() if one is not None]
         return max((float(np.abs(value).max(initial=0.0)) for value in values), default=0.0)
+
+    def _is_still(self, name: str, gradient: Any, movement: Array) -> Array:
+        """Return a mask of the rows that have no gradient, and that the original leaves alone."""
+        if not movement.ndim or gradient is None:
+            return np.zeros(movement.shape[:1], bool)
+        count = len(self.original.weights[name])
+        touched = np.isin(np.arange(count), gradient[0]) if isinstance(gradient, tuple) else _any_by_row(gradient)
+        return ~(self._rows(name, touched) | _any_by_row(movement))
 
     def _repeats(self, name: str, step: Moment) -> Array | int:
         """Return how often each row was looked up: Paddle's SGD rounds a row as often as it adds to it."""
@@ -335,6 +349,11 @@ def _alike(sides: Sequence[Any]) -> list[Array]:
 def _by_row(values: Array) -> Array:
     """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
     return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
+
+
+def _any_by_row(values: Any) -> Array:
+    rows: Array = (np.asarray(values) != 0).reshape(len(values), -1).any(axis=1)
+    return rows
 
 
 def _flat(values: Sequence[Any]) -> Array:

@@ -97,12 +97,20 @@ def compare_initial(
     return compare_distributions(label, original, converted or constant(second), (first, second))
 
 
+def differ(original: Distribution, converted: Distribution | None) -> bool:
+    """Return whether two distributions of drawn values are not the same."""
+    parameters = [np.array([one.a, one.b]) for one in (original, converted) if one is not None]
+    if converted is None or original.kind != converted.kind:
+        return True
+    return compare("", "", *parameters).needed > PARAMETER_TOLERANCE
+
+
 def compare_distributions(
     name: str, original: Distribution, converted: Distribution, samples: tuple[NDArray[Any], NDArray[Any]]
 ) -> Comparison:
     """Compare two distributions by kind and parameters, and the values of each program with its distribution."""
     result = compare("initial", name, np.array([original.a, original.b]), np.array([converted.a, converted.b]))
-    same = original.kind == converted.kind and result.needed <= PARAMETER_TOLERANCE
+    same = not differ(original, converted)
     misfits = [
         text for text in (misfit(original, samples[0], "original"), misfit(converted, samples[1], "converted")) if text
     ]

@@ -87,7 +87,8 @@ def _failure_in_paddle(folder: Path, files: dict[str, str]) -> str:
     """Return how the trainer of a folder fails in Paddle; empty if it runs."""
     _forget(files)  # those of the converted program
     from migrate.source.paddle.abstract.program import settings
-    from migrate.verify.paddle.trainer import batches, original
+    from migrate.verify.paddle import batches
+    from migrate.verify.paddle.trainer import original
     from migrate.verify.settings import Settings
 
     config = settings(files) | {"config_abs_dir": str(folder)}
@@ -107,9 +108,9 @@ def _failure_in_paddle(folder: Path, files: dict[str, str]) -> str:
 def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
     from migrate.source.paddle.abstract.program import settings
     from migrate.verify.comparer import Comparer
-    from migrate.verify.paddle.trainer import batches as batch_worker
+    from migrate.verify.paddle import batches as batch_worker
+    from migrate.verify.paddle.running import followed
     from migrate.verify.paddle.trainer import common, converted, original
-    from migrate.verify.paddle.trainer.pair import followed
     from migrate.verify.settings import Settings
 
     config = settings(files) | {"config_abs_dir": str(folder)}

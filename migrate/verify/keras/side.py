@@ -17,7 +17,7 @@ from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_distribution
 from migrate.verify.tensorflow.measure import Program, TableNames, after_step, of_converted
 from migrate.verify.tensorflow.program import run_script
-from migrate.verify.tensorflow.weights import random_weights
+from migrate.verify.weights import random_weights
 from rewriter.nudging import nudged
 
 Known = list[tuple[str, Any]]
@@ -134,8 +134,7 @@ class _Original(_Side):
         tables = {id(rows_of(layer)) for layer in self.recorder.layers}
         fresh = dict(zip(names, variables, strict=True))
         looked_up = {name for name, variable in fresh.items() if id(variable) in tables}
-        shapes = {name: self.shapes[name] for name in names}
-        values = dict(self.wide) or random_weights(self.initial, shapes, looked_up, self.settings.seed)
+        values = dict(self.wide) or random_weights(self.initial, names, looked_up, self.settings.seed)
         if self.nudge is not None:
             values |= {name: nudged(values[name], self.nudge) for name in looked_up}
         for name, variable in fresh.items():

@@ -1,1 +1,1 @@
-"""Compares a Paddle dygraph model with its converted TensorFlow module, on the same random weights and inputs."""
+"""Compares a Paddle dygraph model with its converted TensorFlow module, on the same weights and inputs."""

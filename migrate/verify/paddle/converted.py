@@ -11,13 +11,14 @@ import tensorflow as tf
 import runtime
 from migrate.errors import MigrateError
 from migrate.schema import Schema
-from migrate.verify.distributions import distribution_at
+from migrate.verify.compare import scatter
+from migrate.verify.distributions import Distribution, differ, distribution_at
 from migrate.verify.loading import load_module
-from migrate.verify.paddle.graph_side import GraphSide, measured
+from migrate.verify.paddle.graph_side import GraphSide, ran
 from migrate.verify.paddle.inputs import Batch
-from migrate.verify.paddle.layout import dense_of, table_of
 from migrate.verify.paddle.side_by_side import Dense, Rows, facade
-from migrate.verify.paddle.trainer.common import Array, optimizer, watched
+from migrate.verify.paddle.trainer.common import Array, watched
+from migrate.verify.paddle.trainer.graph_random_numbers import drawn
 from migrate.verify.tensorflow.initial import table_distribution, variable_distribution
 from runtime import native, nn
 from runtime.nn.weights.arrays import read_rows, write_rows
@@ -26,21 +27,22 @@ v1: Any = tf.compat.v1
 
 
 class Converted(GraphSide):
-    """The converted model in the current graph; the weights of layers that read the raw input are in two parts."""
+    """The converted model in the current graph; of layers that read the raw input, a table has rows of the weights."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         """Build the training graph with the functions of the module."""
         self.path: str = job["path"]
         self.schema: Schema = job["schema"]
         self.start: Mapping[str, Array] = job["weights"]
+        self.drawn: Mapping[str, Distribution] = job["distributions"]  #: of the original
         self.module = load_module(self.path)
         self.model = self._build_model(job["class"], job["arguments"])
         self.ids = v1.placeholder(tf.int64, [None, len(self.schema.input.sparse)], "verify_ids")
         self.dense = v1.placeholder(tf.float32, [None, self.schema.input.dense_size], "verify_dense")
         self.label = v1.placeholder(tf.float32, [None, len(self.schema.labels)], "verify_label")
         self.tables, embedding = self._embedding()
-        with watched(self.model, tf.Tensor) as returned:
-            built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=job["training"])
+        with watched(self.model, tf.Tensor) as returned, drawn():
+            built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=True)
         self.loss: tf.Tensor = built["loss"]
         self.outputs = {"output": returned, "pred": built["pred"]}
         anchors = [table.variable for table in self.tables]
@@ -50,13 +52,11 @@ class Converted(GraphSide):
         weights = [*map(Dense, dense), *self.rows]
         self.weights = {one.table.table_name: one for one in self.rows}
         self.places = self._places()
-        self.parts = [dense_of(name) if name in self.places else name for name in self.variables]
-        self.parameters = frozenset([*self.parts, *map(table_of, self.places)])
+        self.parameters = frozenset(self.variables)
         slopes: list[Any] = tf.gradients(self.loss, [*dense, *anchors])
-        self.gradients = self._by_part(slopes[: len(dense)], slopes[len(dense) :])
-        stepped = {kind: optimizer(nn.optimizer, kind, rate, weights) for kind, rate in job["rates"].items()}
-        pairs = list(zip(weights, slopes, strict=True))
-        self.steps = {kind: (one.apply_gradients(pairs), {}) for kind, one in stepped.items()}
+        names = [*self.variables, *range(len(self.tables))]
+        self.gradients = {name: one for name, one in zip(names, slopes, strict=True) if one is not None}
+        self.steps_of(job["rates"], list(zip(weights, slopes, strict=True)), weights)
         # The init op of a counted table, as DeepRec's are, keeps its rows and slots where it runs again.
         counted = [table for table in self.tables if table.reads_each_step]
         self._resets = [native.ops().rec_table_reset(table.created) for table in counted]
@@ -104,12 +104,28 @@ class Converted(GraphSide):
             places[f"{path}.weight"] = number, slice(one.start - first, one.stop - first)
         return places
 
-    def _by_part(self, dense: Any, tables: Any) -> dict[str, Any]:
-        """Return what belongs to the variables and tables, in their order, by part; without what is None."""
-        values = dict(zip(self.parts, dense, strict=True))
+    def whole(self, gradients: Mapping[Any, Any]) -> dict[str, Array]:
+        """Return gradients of variables, and of tables by their numbers, by weight of the original.
+
+        A gradient of a key that the input does not have makes all numbers NaN.
+        """
+        rows = self.schema.input.rows
+        tables = {
+            number: scatter(one.indices, one.values, rows, np.float32) if hasattr(one, "indices") else one
+            for number, one in gradients.items()
+            if number not in self.variables
+        }
+        return self._joined({name: one for name, one in gradients.items() if name in self.variables}, tables)
+
+    def _joined(self, dense: Mapping[str, Array], tables: Mapping[int, Array]) -> dict[str, Array]:
+        """Return what variables and tables have, as the weights of the original have it."""
+        spec, found = self.schema.input, {name: one for name, one in dense.items() if name not in self.places}
         for name, (number, columns) in self.places.items():
-            values[table_of(name)] = None if tables[number] is None else _columns(tables[number], columns)
-        return {name: value for name, value in values.items() if value is not None}
+            if name in dense or number in tables:
+                found[name] = np.zeros(self.start[name].shape, np.float32)
+                found[name][list(spec.dense_columns)] = dense.get(name, 0.0)
+                found[name][list(spec.key_columns)] = tables[number][:, columns] if number in tables else 0.0
+        return found
 
     def feed(self, items: Batch) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
@@ -136,33 +152,26 @@ class Converted(GraphSide):
             write_rows(weight, rows, session)
 
     def values(self, session: Any) -> dict[str, Array]:
-        """Return all variables and the columns of the tables by part; a table must have no keys but those of rows."""
+        """Return the weights of the original; a table must have no keys but those of rows."""
         count = self.schema.input.rows
-        dense, known = session.run((list(self.variables.values()), self._keys))
+        dense, known = session.run((self.variables, self._keys))
         for keys in known:
             if keys.size and not np.array_equal(np.sort(keys), np.arange(count)):
                 raise MigrateError(
                     f"the table has keys that the model's input does not have, up to {keys.max()}; convert the file "
                     "again"
                 )
-        return self._by_part(dense, [read_rows(weight, count, session) for weight in self.rows])
-
-    def padding(self) -> dict[str, int]:
-        """Return no rows: all of them are compared."""
-        return {}
+        return self._joined(dense, dict(enumerate(read_rows(weight, count, session) for weight in self.rows)))
 
     def distributions(self, session: Any) -> dict[str, Any]:
-        """Return the distributions of initial values by part; those of constants are left out."""
-        dense = [variable_distribution(session.run, variable) for variable in self.variables.values()]
-        variables = self._by_part(dense, [None] * len(self.tables))
+        """Return the distributions of initial values; of a weight in two parts, that which is not the original's."""
+        found: dict[str, Any] = {n: variable_distribution(session.run, one) for n, one in self.variables.items()}
         texts = [table_distribution(table) for table in self.tables]
-        drawn = {table_of(name): distribution_at(texts[at], one.start) for name, (at, one) in self.places.items()}
-        return {**variables, **drawn}
-
-
-def _columns(value: Any, columns: slice) -> Any:
-    """Return columns of rows, or of a gradient's rows."""
-    return tf.IndexedSlices(value.values[:, columns], value.indices) if hasattr(value, "indices") else value[:, columns]
+        for name, (number, columns) in self.places.items():
+            of_table, own = distribution_at(texts[number], columns.start), self.drawn.get(name)
+            if own is not None and not (self.schema.input.dense_size and differ(own, found[name])):
+                found[name] = of_table
+        return found
 
 
 def _path(variable: tf.Variable) -> str:
@@ -172,9 +181,6 @@ def _path(variable: tf.Variable) -> str:
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights and batches."""
-    with facade(job["path"]), tf.Graph().as_default():
-        v1.set_random_seed(1)
-        side = Converted(job)
-        recording = measured(side, job["settings"], job["batches"])
-        tables = {name: side.tables[number].table_name for name, (number, _) in side.places.items()}
-        return {"recording": recording, "tables": tables}
+    with facade(job["path"]):
+        side, recording = ran(Converted, job)
+    return {"recording": recording, "tables": {n: side.tables[at].table_name for n, (at, _) in side.places.items()}}

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from migrate.verify import training_record
 from migrate.verify.distributions import Distribution, distribution_at
+from migrate.verify.paddle.trainer.common import optimizer
 from migrate.verify.recording import Array, Moment, Recording, packed
 from migrate.verify.settings import Settings
+from runtime import nn
 from runtime.initializers import initializer_text
 from runtime.nn.initializer import Initializer
 from runtime.nn.weights.table_weight import Padded
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
+S = TypeVar("S", bound="GraphSide")
 
 
 class GraphSide:
@@ -29,16 +32,13 @@ class GraphSide:
     updates: Sequence[Any] = ()  #: ops that training runs besides the step
     weights: dict[str, Any]
     parameters: frozenset[str]  #: weights whose gradients are compared; of others, the running values
-    steps: dict[
-        str, tuple[tf.Operation, dict[str, Any]]
-    ]  #: kind -> the op of a step, and the gradients that it applies
+    #: kind -> the op of a step, and the gradients that it applies
+    steps: dict[str, tuple[tf.Operation, dict[str, Any]]]
     evaluated: Sequence[tf.Tensor] = ()
     failure = ""  #: of the evaluation
-    resets: Sequence[
-        Any
-    ] = ()  #: of metrics that the program defines itself; what training adds to them, and what they give
-    counted: Sequence[Any] = ()
-    measures: Mapping[str, Any] = {}
+    resets: Sequence[Any] = ()  #: of metrics that the program defines itself
+    counted: Sequence[Any] = ()  #: what training adds to them
+    measures: Mapping[str, Any] = {}  #: what they give
 
     def feed(self, items: Any) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
@@ -52,13 +52,33 @@ class GraphSide:
         """Return all weights by name."""
         raise NotImplementedError
 
+    def whole(self, gradients: Mapping[str, Any]) -> dict[str, Any]:
+        """Return gradients that a session has computed, by weight of the original."""
+        return {name: array_of(value) for name, value in gradients.items()}
+
+    def train(self, rates: Mapping[str, float], given: Sequence[Any]) -> None:
+        """Add the gradients of the loss for weights that are trained, and a step of each kind, as `steps_of`."""
+        trained = {name: one for name, one in self.weights.items() if one.trainable}
+        variables = [one.variable for one in trained.values()]
+        slopes = tf.gradients(self.loss, variables, stop_gradients=nn.stopped())
+        self.gradients = {name: one for name, one in zip(trained, slopes, strict=True) if one is not None}
+        self.steps_of(rates, [(trained[name], one) for name, one in self.gradients.items()], given)
+
+    def steps_of(self, rates: Mapping[str, float], pairs: Sequence[tuple[Any, Any]], weights: Sequence[Any]) -> None:
+        """Add a step of each kind for (weight, gradient) pairs; the optimizers have been given all the weights."""
+        self.steps = {}
+        for kind, rate in rates.items():
+            with tf.control_dependencies(self.updates):
+                step = optimizer(nn.optimizer, kind, rate, weights).apply_gradients(pairs)
+            self.steps[kind] = step, self.gradients
+
     def distributions(self, session: Any) -> dict[str, Distribution | None]:
         """Return the distributions of initial values that are drawn, by name."""
         return {name: distribution_of(weight) for name, weight in self.weights.items()}
 
     def padding(self) -> dict[str, int]:
         """Return the padding rows, which are not compared, by weight."""
-        raise NotImplementedError
+        return {}
 
 
 def distribution_of(weight: Weight) -> Distribution | None:
@@ -73,6 +93,14 @@ def distribution_of(weight: Weight) -> Distribution | None:
     except (ValueError, NotImplementedError):
         return None
     return None if distribution.kind == "constant" else distribution
+
+
+def ran(kind: Callable[[Mapping[str, Any]], S], job: Mapping[str, Any]) -> tuple[S, Recording]:
+    """Build a side of this kind in a graph of its own, and measure it with the weights and batches of the original."""
+    with tf.Graph().as_default():
+        v1.set_random_seed(1)
+        side = kind(job)
+        return side, measured(side, job["settings"], job["batches"])
 
 
 def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> Recording:
@@ -109,7 +137,7 @@ def _pass(side: GraphSide, session: Any, restart: Callable[[], None], feed: Mapp
     restart()
     if side.evaluated:
         found["evaluation"] = {"evaluated output": session.run(side.evaluated, feed)}
-    return Moment([np.reshape(loss, -1)], found, {name: _rows(value) for name, value in gradients.items()})
+    return Moment([np.reshape(loss, -1)], found, side.whole(gradients))
 
 
 def _steps(
@@ -125,14 +153,14 @@ def _steps(
         after = side.values(session)
         yield Moment(
             [np.reshape(loss, -1)],
-            gradients={name: _rows(value) for name, value in applied.items()},
+            gradients=side.whole(applied),
             values={name: packed(value, before[name]) for name, value in after.items()},
         )
         before = after
 
 
-def _rows(gradient: Any) -> Any:
-    """Return an array, or the rows of one and their values, as a pair."""
-    if isinstance(gradient, np.ndarray | np.generic):
-        return packed(np.asarray(gradient))
-    return np.asarray(gradient.indices), np.asarray(gradient.values)
+def array_of(gradient: Any) -> Any:
+    """Return a gradient as an array, or as the numbers of its rows and their values."""
+    if hasattr(gradient, "indices"):
+        return np.asarray(gradient.indices), np.asarray(gradient.values)
+    return packed(np.asarray(gradient))

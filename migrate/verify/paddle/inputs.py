@@ -1,15 +1,9 @@
-"""Random weights and inputs for both programs, which depend only on the seed. Pure numpy.
-
-The initial values of a model are often constants, with which all predictions and gradients are equal, so that
-comparing them would not be conclusive.
-"""
+"""Random inputs for both programs, which depend only on the seed. Pure numpy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,22 +45,4 @@ def raw_input(spec: InputSpec, batch: Batch) -> Array:
     result[:, list(spec.dense_columns)] = batch.dense
     for place, feature in enumerate(spec.sparse):
         result[np.arange(len(batch.ids)), feature.start + batch.ids[:, place]] = 1.0
-    return result
-
-
-def random_weights(shapes: Mapping[str, tuple[int, ...]], spec: InputSpec, seed: int) -> dict[str, Array]:
-    """Generate float32 weights, each from the seed and its name, scaled so that activations stay near 1.
-
-    The scale of a kernel over the raw input counts only inputs that are not zero: dense features and one per group.
-    """
-    active = spec.dense_size + len(spec.sparse)
-    result = {}
-    for name, shape in shapes.items():
-        rng = np.random.default_rng([seed, crc32(name.encode())])
-        if len(shape) < 2:
-            values = rng.uniform(-0.5, 0.5, shape)
-        else:
-            inputs = active if shape[0] == spec.size else int(np.prod(shape[:-1]))
-            values = rng.standard_normal(shape) / max(inputs, 1) ** 0.5
-        result[name] = values.astype(np.float32)
     return result

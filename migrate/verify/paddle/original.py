@@ -1,69 +1,111 @@
-"""Worker that runs the original Paddle model in one precision: `run(job)`."""
+"""Worker that runs the original Paddle model of a file in one precision: `run(job)`.
+
+What the trainer beside it has is run, as PaddleRec does; what that lacks is done without.
+"""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
-import numpy as np
 import paddle
 
 from migrate.errors import MigrateError
-from migrate.verify.loading import load_module
-from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.driver import Driver
+from migrate.verify.loading import class_in, load_module
 from migrate.verify.paddle.initial import distributions_of, watched_distributions
-from migrate.verify.paddle.inputs import Batch, random_weights, raw_input
-from migrate.verify.paddle.loss import Loss, find_loss
+from migrate.verify.paddle.inputs import Batch, raw_input
+from migrate.verify.paddle.loss import find_loss
 from migrate.verify.paddle.trainer import original as trainer
-from migrate.verify.paddle.trainer.common import Array, optimizer, watched
-from migrate.verify.recording import Moment, Recording
-from migrate.verify.settings import Settings
+from migrate.verify.paddle.trainer.common import CLASS, TRAINER
+from migrate.verify.paddle.trainer.kernels import trained_by
+
+_METHODS = ("create_loss", "create_model", "train_forward")
+#: Attributes of Paddle's optimizers with a weight decay; Momentum has several.
+_DECAYS = ("regularization", "_regularization_method", "_weight_decay", "_lamb_weight_decay")
 
 
 class Original(trainer.Original):
-    """The original model and its loss, in one precision."""
+    """The original model and its loss."""
+
+    varied = True
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        """Import the file, build the model, and record its initial values and their distributions."""
-        path, self.dtype = job["path"], job["dtype"]
-        paddle.set_default_dtype(self.dtype)
-        paddle.seed(1)
-        if self.dtype == "float64":
-            float64_model.complete()
-        module = load_module(path)
+        """Import the file, build the model, and record the distributions of its initial values."""
+        self._begin(job)
+        self.path, self.layout, self.spec = job["path"], job["layout"], job["schema"].input
+        module = load_module(self.path)
         sys.modules["net"] = module  # the name that trainers import
-        model_class = getattr(module, job["class"])
-        self.driver = Driver(path, job["config"], job["layout"])
+        self.beside = _beside(self.path)
         with watched_distributions() as drawn:
-            if self.driver.has("create_model"):
-                self.model = self.driver.create_model(model_class, job["arguments"])
-            else:
-                self.model = build(model_class, path, job["arguments"])
-        self.optimizer, self.beyond = self.driver.beyond(self.model)
+            self.model = self._created(getattr(module, job["class"]), job["arguments"])
+        made = self._called("create_optimizer", self.model, self.config) if self._has("create_optimizer") else None
+        self.told = {"optimizer": type(made).__name__, "beyond": [] if made is None else _beyond(made, self.model)}
         self.state = self.parameters = dict(self.model.named_parameters())
-        self.own, self.again, self.trainer = [], {}, None  # what a trainer has besides
-        self.spec = job["schema"].input
-        self.initial = self.values()
-        self.distributions = distributions_of(drawn, self.parameters, self.initial)
-        self.loss, self.loss_note = self._loss(job)
+        self.own, self.again, self.loose, self.trainer = [], {}, [], None  # what the trainer of a folder has besides
+        self.distributions = distributions_of(drawn, self.parameters, self.values())
+        self.loss, self.metrics = None, []
+        if self._has("train_forward"):
+            used = [name for name in ("create_model", "create_feeds", "train_forward") if self._has(name)]
+            note = f"the original is run by its trainer: {', '.join(used)} of dygraph_model.py"
+            self.metrics = self._called("create_metrics")[0] if self._has("create_metrics") else []
+        else:
+            self.loss, note = find_loss(self.beside, self.path, job["schema"])
+        self.told |= {"note": note, "keys": self.spec.key_columns}
 
-    def _loss(self, job: Mapping[str, Any]) -> tuple[Loss | None, str]:
-        if not self.driver.has("train_forward"):
-            return find_loss(self.driver.trainer, job["path"], job["schema"])
-        names = ("create_model", "create_feeds", "train_forward")
-        used = ", ".join(name for name in names if self.driver.has(name))
-        return None, f"the original is run by its trainer: {used} of dygraph_model.py"
+    def _has(self, name: str) -> bool:
+        return hasattr(self.beside, name)
 
-    def forward(self, items: Batch, training: bool = True) -> tuple[list[Any], Any]:
-        """Return outputs [B, ...] and the scalar loss as Paddle tensors."""
-        given = [paddle.to_tensor(one.astype(self.dtype)) for one in (raw_input(self.spec, items), items.labels)]
-        if self.loss is None:
-            return self.driver.step(self.model, *given)
-        with watched(self.model, paddle.Tensor) as outputs:
-            self.model(given[0])
-        return outputs, self.loss(outputs, given[1])
+    def _created(self, kind: Any, arguments: Mapping[str, Any]) -> Any:
+        """Return the model, of `create_model` with the arguments of the schema instead of its own."""
+        if not self._has("create_model"):
+            return build(kind, self.path, arguments)
+        stock = kind.__init__
+
+        def init(self: Any, *given: Any, **named: Any) -> None:
+            bound = inspect.signature(stock).bind_partial(self, *given, **named).arguments
+            bound.pop(next(iter(bound)))
+            stock(self, **{**bound, **arguments})
+
+        with mock.patch.object(kind, "__init__", init):
+            return self._called("create_model", self.config)
+
+    def _loss_of(self, items: Batch, training: bool, outputs: list[Any]) -> Any:
+        x, labels = (paddle.to_tensor(one.astype(self.dtype)) for one in (raw_input(self.spec, items), items.labels))
+        if self.loss is not None:
+            self.model(x)
+            return self.loss(outputs, labels)
+        place, columns = self.layout
+        items_of = {place: x, **{item: labels[:, column : column + 1] for item, column in columns.items()}}
+        batch = [items_of.get(i, x[:, :1]) for i in range(max(items_of) + 1)]
+        returned = self._called("train_forward", self.model, self.metrics, batch, self.config)
+        loss = returned[0] if isinstance(returned, list | tuple) else returned
+        if not outputs or not isinstance(loss, paddle.Tensor):
+            raise MigrateError(f"{TRAINER}: train_forward must call the model and return the loss; correct it")
+        return loss
+
+    def _called(self, name: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self.beside, name)(*arguments)
+        except Exception as error:
+            config = "" if self.config else ", and there is no config.yaml in its folder"
+            told = str(error).strip().splitlines()
+            raise MigrateError(
+                f"{Path(self.path).parent / TRAINER}: {name} fails with {type(error).__name__}: "
+                f"{told[-1] if told else ''}{config}; the original is run by its trainer: correct it or the schema"
+            ) from error
+
+
+def _beside(path: str) -> Any:
+    """Return the trainer in the folder of a model's file, or None."""
+    file = Path(path).resolve().parent / TRAINER
+    if not file.is_file():
+        return None
+    chosen = class_in(file, CLASS, lambda owner: any(hasattr(owner, name) for name in _METHODS))
+    return chosen() if chosen else None
 
 
 def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
@@ -77,47 +119,22 @@ def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
         ) from error
 
 
-def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure initial values and distributions; then, from random weights, outputs, losses, gradients and steps."""
-    settings: Settings = job["settings"]
-    side, batches = Original(job), job["batches"]
-    shapes = {name: value.shape for name, value in side.initial.items()}
-    weights = random_weights(shapes, side.spec, settings.seed)
-    training = _deterministic(side, weights, batches[0])
-    recording = Recording(side.initial, weights=weights, distributions=side.distributions, varied=True)
-    recording.passes = [trainer.passes(side, weights, items) for items in batches[: settings.batches]]
-    for kind, rate in job["rates"].items():
-        recording.steps[kind] = _steps(side, weights, batches[: settings.steps], kind, rate)
-    return {
-        "recording": recording,
-        "training": training,
-        "notes": (side.loss_note,),
-        "optimizer": side.optimizer,
-        "beyond": side.beyond,
+def _beyond(made: Any, model: Any) -> Sequence[str]:
+    """Return a description of each setting of an optimizer that cannot be compared."""
+    if not isinstance(made, paddle.optimizer.Optimizer) or not hasattr(paddle.optimizer, type(made).__name__):
+        return [f"create_optimizer returns {type(made).__name__}, not a single optimizer"]
+    groups = [group for group in made._parameter_list or () if isinstance(group, dict)]
+    beyond = {
+        "the learning rate is scheduled": not isinstance(made._learning_rate, int | float),
+        "gradients are clipped": made._grad_clip is not None,
+        "weights decay": any(getattr(made, name, None) not in (None, "", 0) for name in _DECAYS),
+        "a group of parameters has settings of its own": any(group.keys() - {"params"} for group in groups),
+        "not all parameters of the model are trained": {*map(id, trained_by(made))} != {*map(id, model.parameters())},
     }
+    return [text for text, holds in beyond.items() if holds]
 
 
-def _deterministic(side: Original, weights: Mapping[str, Array], items: Batch) -> bool:
-    """Return True if training mode is deterministic; else (dropout) switch to evaluation mode and return False."""
-    side.model.train()
-    side.load(weights)
-    first, again = (side.forward(items)[1].numpy() for _ in range(2))
-    if not np.array_equal(first, again):
-        side.model.eval()
-        return False
-    return True
-
-
-def _steps(
-    side: Original, weights: Mapping[str, Array], batches: Sequence[Batch], kind: str, rate: float
-) -> list[Moment]:
-    side.load(weights)
-    stepped = optimizer(paddle.optimizer, kind, rate, list(side.parameters.values()))
-    steps = []
-    for items in batches:
-        stepped.clear_grad()  # Paddle accumulates gradients
-        _, loss = side.forward(items)
-        loss.backward()
-        stepped.step()
-        steps.append(Moment([loss.numpy().reshape(-1)], values=side.values()))
-    return steps
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure initial values and distributions, outputs, losses and gradients, and steps; see `trainer.measured`."""
+    side = Original(job)
+    return {**trainer.measured(side, job), **side.told}

@@ -17,7 +17,7 @@ from migrate.verify.tensorflow.initial import variable_distribution
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.names import describe, natural_state, variables_of
 from migrate.verify.tensorflow.program import run_watched
-from migrate.verify.tensorflow.weights import random_weights
+from migrate.verify.weights import random_weights
 from rewriter.graph.reasons import reason_of
 from rewriter.nudging import nudged
 
@@ -79,10 +79,10 @@ def _measured(
     }
 
 
-def _drawn(graph: Any, program: measure.Program, looked_up: set[str]) -> dict[str, tuple[int, ...]]:
+def _drawn(graph: Any, program: measure.Program, looked_up: set[str]) -> list[str]:
     """Return the variables that get random values: a constant matrix that others are combined with keeps its own."""
     trainable = {v.op.name for v in graph.get_collection(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)}
-    return {name: shape for name, shape in program.trained.items() if name in trainable | looked_up}
+    return [name for name in program.trained if name in trainable | looked_up]
 
 
 def all_rungs(

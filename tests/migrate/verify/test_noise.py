@@ -213,3 +213,22 @@ def test_noise_is_measured_until_it_tells_how_far_a_gradient_is_off(monkeypatch:
     assert measured(1e-3) == (pytest.approx(1e-3, rel=1e-3), 9)
     assert measured(5e-2)[1] == following._MOST_TRIES  # nothing tells this one
     assert measured(0.0) == (0.0, 0)
+
+
+@pytest.mark.parametrize("as_rows", [True, False])
+def test_a_row_without_a_gradient_does_not_move_by_its_last_place(as_rows: bool) -> None:
+    start, moved = np.ones([3, 2], np.float32), np.array([[5.0, 5.0], [0.0, 0.0], [0.0, 0.0]], np.float32)
+    gradient = (np.array([0]), moved[:1]) if as_rows else moved
+
+    def side(row: int, value: float) -> Recording:
+        after = start - 0.1 * moved
+        after[row] = value
+        step = Moment([np.ones(1)], gradients={"w": gradient}, values={"w": after})
+        return Recording({}, steps={"sgd": [step, step]}, weights={"w": start}, follows=True)
+
+    for row, verdict in ((0, "equal"), (2, "differs")):
+        own = side(row, 1.0 - 0.5 * (row == 0))
+        other = side(row, float(np.nextafter(own.steps["sgd"][0].values["w"][row, 0], np.float32(2))))
+        found = {one.stage: one for one in Comparer(own, other).comparisons()}
+        assert found["gradient"].verdict == "equal" and found["sgd"].verdict == verdict
+        assert ("idle rows have moved" in found["sgd"].note) == (verdict == "differs")

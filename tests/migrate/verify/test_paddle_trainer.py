@@ -14,7 +14,7 @@ from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from migrate.verify.paddle import pair
 from migrate.verify.paddle.inputs import random_batches
-from migrate.verify.paddle.layout import Layout
+from migrate.verify.paddle.running import Runs
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
@@ -114,7 +114,7 @@ def job(tmp_path: Path) -> dict[str, Any]:
     schema = load_schema(tmp_path / "schema.yaml")
     settings = Settings(steps=1, batches=1)
     job = {"path": str(tmp_path / "net.py"), "schema": schema, "settings": settings, "rates": {}, "dtype": "float32"}
-    return {**job, "batches": random_batches(schema, 1, 32, 1)}
+    return {**job, "passes": True, "batches": random_batches(schema, 1, 32, 1)}
 
 
 def measured(job: dict[str, Any], before: str = "", after: str = "") -> dict[str, Any]:
@@ -152,15 +152,15 @@ def test_the_items_of_a_batch_are_found_and_each_deviation_shows(job: dict[str, 
 def test_what_a_trainer_lacks_is_run_without_it(job: dict[str, Any]) -> None:
     short = TRAINER[: TRAINER.index("    def create_optimizer")]
     result = measured(job, TRAINER, short)
-    assert result["notes"] == ("the loss is create_loss of dygraph_model.py",)
+    assert result["note"] == "the loss is create_loss of dygraph_model.py"
     with pytest.raises(MigrateError, match=r"train_forward fails with .*correct it or the schema"):
         measured(job, "# lost", "raise ValueError('no')")
 
 
-def test_an_optimizer_that_is_left_out_is_a_failure(job: dict[str, Any]) -> None:
-    told = {"beyond": ["weights decay"], "optimizer": "AdamW", "training": True, "notes": ()}
-    alone = Recording({}, [Moment([np.zeros(1)], {"forward": {}})], varied=True)
-    *_, found = pair.Pair(Layout(job["schema"].input, {}), [], alone, alone, None, told).comparisons()
+def test_an_optimizer_that_is_left_out_is_a_failure() -> None:
+    told = {"beyond": ["weights decay"], "optimizer": "AdamW", "note": ""}
+    alone = Recording({}, [Moment([np.zeros(1)], {"forward": {"output": []}})], varied=True)
+    *_, found = pair.Pair(Runs(alone, alone, None, (), told, {}), ()).comparisons()
     assert found.verdict == "differs" and "weights decay, but the converted module has no optimizer" in found.note
 
 

@@ -16,10 +16,10 @@ from migrate.schema import load_schema, parse_inputs
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.values import Tensor
 from migrate.verify.comparer import Comparer
+from migrate.verify.paddle.random_batches import drawn
+from migrate.verify.paddle.running import followed
 from migrate.verify.paddle.trainer import common
 from migrate.verify.paddle.trainer import folder as proof
-from migrate.verify.paddle.trainer.pair import followed
-from migrate.verify.paddle.trainer.random_batches import drawn
 from migrate.verify.settings import Settings
 
 SCHEMA = """

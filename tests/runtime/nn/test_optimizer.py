@@ -10,7 +10,8 @@ import paddle
 import pytest
 import tensorflow as tf
 
-from migrate.verify.paddle.trainer.kernels import textbook
+from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
+from migrate.verify.paddle.trainer.kernels import is_dense, textbook
 from runtime import nn
 
 v1 = tf.compat.v1
@@ -135,9 +136,11 @@ def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     optimizer = make(side, model.parameters(), model)
     first = {path: value.numpy() for path, value in model.state_dict().items()}
     found = []
-    with textbook(optimizer, model):
+    parameters = dict(model.named_parameters())
+    with textbook():
         for ids, scale in zip(IDS, SCALES, strict=True):
             model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
+            give_gradients(parameters, gradients_of(parameters), is_dense(optimizer))
             optimizer.step()
             optimizer.clear_grad()
             if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):

@@ -7,21 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
-import numpy as np
-import tensorflow as tf
-
 from migrate.errors import MigrateError
 from migrate.verify.distributions import Distribution
-from migrate.verify.paddle.graph_side import distribution_of
+from migrate.verify.paddle.graph_side import array_of, distribution_of
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
-from migrate.verify.paddle.trainer.common import mask
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
 from migrate.verify.paddle.without_buckets import others_by_intention
 from migrate.verify.recording import Recording, packed
 from runtime.compat.paddle import InstalledOtherwise, install
 from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import Tensor
-from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
@@ -49,25 +44,10 @@ class _Side:
         """Make a step of an optimizer, and record it."""
         weights = [weight for group in chosen._groups for weight in group.weights]
         before = {weight.name: values_of(weight) for weight in weights if weight.built}
-        gradients = {
-            weight.name: _gradient(weight) for weight in weights if weight.trainable and weight.grad is not None
-        }
+        gradients = {one.name: array_of(one.grad) for one in weights if one.trainable and one.grad is not None}
         step(chosen)
-        after = {
-            name: packed(values_of(weight), before[name]) for name, weight in _named(weights).items() if name in before
-        }
+        after = {one.name: packed(values_of(one), before[one.name]) for one in weights if one.name in before}
         self.steps.step(gradients, after)
-
-
-def _named(weights: list[Weight]) -> dict[str, Weight]:
-    return {weight.name: weight for weight in weights}
-
-
-def _gradient(weight: Weight) -> Any:
-    gradient = weight.grad
-    if isinstance(gradient, tf.IndexedSlices):
-        return gradient.indices.numpy(), gradient.values.numpy()
-    return packed(np.asarray(gradient))
 
 
 @contextlib.contextmanager
@@ -87,13 +67,11 @@ def _watching(side: _Side) -> Iterator[None]:
 
         return built
 
-    numbers = iter(range(10**9))
     with (
         mock.patch.object(Tensor, "backward", recorded),
         mock.patch.object(Optimizer, "step", lambda self: side.stepped(self, step)),
         mock.patch.object(Parameter, "build", building(Parameter.build)),
         mock.patch.object(TableWeight, "build", building(TableWeight.build)),
-        masks.drawn_by(lambda shape, p: tf.constant(mask(next(numbers), tuple(int(size) for size in shape), p))),
         drawn(),
     ):
         yield

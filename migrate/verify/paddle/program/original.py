@@ -21,7 +21,7 @@ from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.initial import distributions_of, watched_distributions
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
-from migrate.verify.paddle.trainer.kernels import textbook, trained_by
+from migrate.verify.paddle.trainer.kernels import is_dense, textbook, trained_by
 from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.recording import Moment, Recording, packed, unpacked
 
@@ -72,10 +72,8 @@ class _Side:
         before = {name: known.get(name, parameter.numpy()) for name, parameter in parameters.items()}
         self.inside = True
         try:
-            if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
-                _make_dense(own)
-            give_gradients(own, theirs.gradients)
-            with textbook(optimizer):
+            give_gradients(own, theirs.gradients, is_dense(optimizer))
+            with textbook():
                 step(optimizer)
         finally:
             self.inside = False
@@ -85,14 +83,6 @@ class _Side:
                 self.last[name] = unpacked(theirs.values[name], before[name])
                 parameter.set_value(self.given(self.last[name].astype(parameter.numpy().dtype)))
         self.steps.step(gradients, after)
-
-
-def _make_dense(parameters: Mapping[str, Any]) -> None:
-    """Give dense gradients of 0 in the place of chosen rows, with which Adam moves the same rows by its formula."""
-    for parameter in parameters.values():
-        if parameter.grad.is_selected_rows():
-            parameter.clear_gradient(False)
-            (parameter * 0.0).sum().backward()
 
 
 @contextlib.contextmanager

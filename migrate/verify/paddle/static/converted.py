@@ -10,9 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle.graph_side import GraphSide, measured
+from migrate.verify.paddle.graph_side import GraphSide, ran
 from migrate.verify.paddle.static.common import minimized, outputs_of, trainer_of
-from migrate.verify.paddle.trainer.common import Array, optimizer
+from migrate.verify.paddle.trainer.common import Array
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
@@ -41,13 +41,8 @@ class Converted(GraphSide):
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
         self.weights = _renamed(program.weights, job["weights"])
         self.start: Mapping[str, Array] = job["weights"]
-        trained = {name: weight.variable for name, weight in self.weights.items() if weight.trainable}
-        self.parameters = frozenset(trained)
-        slopes = tf.gradients(self.loss, list(trained.values()), stop_gradients=nn.stopped())
-        self.gradients = {name: one for name, one in zip(trained, slopes, strict=True) if one is not None}
-        weights = list(self.weights.values())
-        stepped = {kind: optimizer(nn.optimizer, kind, rate, weights) for kind, rate in job["rates"].items()}
-        self.steps = {kind: (one.minimize(self.loss), {}) for kind, one in stepped.items()}
+        self.parameters = frozenset(name for name, weight in self.weights.items() if weight.trainable)
+        self.train(job["rates"], list(self.weights.values()))
         self.steps["own"] = step, {}
         if hasattr(self.trainer, "infer_net"):
             with contextlib.suppress(NotImplementedError), nn.static.Program(training=False):
@@ -108,6 +103,4 @@ def _renamed(weights: Mapping[str, Weight], like: Mapping[str, Array]) -> dict[s
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights and batches."""
-    with tf.Graph().as_default():
-        v1.set_random_seed(1)
-        return {"recording": measured(Converted(job), job["settings"], job["batches"])}
+    return {"recording": ran(Converted, job)[1]}

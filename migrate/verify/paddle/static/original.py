@@ -20,6 +20,7 @@ from migrate.verify.distributions import Distribution
 from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.static.common import IDS, minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, optimizer, started_weights
+from migrate.verify.paddle.trainer.kernels import textbook
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
@@ -67,7 +68,7 @@ class Original:
         if kind == "passes":
             self.gradients = static.append_backward(self.loss)
         else:
-            with _textbook(rows):
+            with textbook(lambda parameter: parameter.name in rows):
                 step = own if kind == "own" else optimizer(paddle.optimizer, kind, rates[kind])
                 step.minimize(self.loss)
 
@@ -173,20 +174,6 @@ def _sparse_embedding(
     return rows
 
 
-@contextlib.contextmanager
-def _textbook(rows: set[str]) -> Iterator[None]:
-    """Let Adam of chosen rows count its steps from 1 (`migrate/verify/paddle/trainer/kernels.py`)."""
-    stock = paddle.optimizer.Adam._add_accumulator
-
-    def add(self: Any, name: str, param: Any, *given: Any, **named: Any) -> Any:
-        if name in {"beta1_pow_acc", "beta2_pow_acc"} and param.name in rows:
-            named["fill_value"] = 1.0
-        return stock(self, name, param, *given, **named)
-
-    with mock.patch.object(paddle.optimizer.Adam, "_add_accumulator", add):
-        yield
-
-
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure outputs, loss, gradients and steps from the given weights, or from the model's own with some noise."""
     paddle.enable_static()
@@ -197,9 +184,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     side = Original(job, "passes")
     side.restart(None)
     initial = side.values()
-    weights = job.get("weights") or started_weights(
-        {name: value.shape for name, value in initial.items()}, initial, settings.seed
-    )
+    weights = job.get("weights") or started_weights(initial, settings.seed)
     batches = job["batches"]
     passes = [_pass(side, weights, items) for items in batches[: settings.batches]]
     result = Recording(initial, passes, weights=weights, distributions=side.distributions())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.verify import compare, working_copy
 from migrate.verify.loading import class_in
+from migrate.verify.weights import moved_weights
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
 #: Learning rates of the compared steps.
@@ -144,16 +145,7 @@ def mask(number: int, shape: tuple[int, ...], p: float) -> Array:
     return drawn
 
 
-def started_weights(shapes: Mapping[str, tuple[int, ...]], initial: Mapping[str, Array], seed: int) -> dict[str, Array]:
-    """Return the weights from which both programs start: the initial ones, with noise so that none is constant.
-
-    Running values keep theirs: a variance must not be negative.
-    """
-    drawn = np.random.RandomState(seed)
-    weights = {}
-    for name, shape in shapes.items():
-        value = initial[name]
-        spread = 0.1 if not value.size or value.std() == 0 else 0.1 * float(value.std())
-        noise = drawn.standard_normal(shape).astype(value.dtype) * spread
-        weights[name] = value if name.endswith(("_mean", "_variance")) else value + noise.astype(value.dtype)
-    return weights
+def started_weights(initial: Mapping[str, Array], seed: int) -> dict[str, Array]:
+    """Return the weights from which both programs start; running values keep theirs, as no variance is negative."""
+    moved = {name: value for name, value in initial.items() if not name.endswith(("_mean", "_variance"))}
+    return {**initial, **moved_weights(moved, seed)}

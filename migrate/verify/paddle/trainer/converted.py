@@ -12,21 +12,19 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import working_copy
-from migrate.verify.paddle.graph_side import GraphSide, measured
+from migrate.verify.paddle.graph_side import GraphSide, ran
 from migrate.verify.paddle.trainer.common import (
     Array,
     mapped,
     metrics_of,
-    optimizer,
     own_metrics,
     recorded,
     trainer_of,
     watched,
 )
-from migrate.verify.paddle.trainer.graph_random_numbers import drawn, mask_of
+from migrate.verify.paddle.trainer.graph_random_numbers import drawn
 from migrate.verify.paddle.without_buckets import others_by_intention
 from runtime import nn
-from runtime.nn import masks
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
@@ -60,8 +58,7 @@ class Converted(GraphSide):
         self.resets = [one.reset() for one in own]
         self.weights = dict(self.model.named_parameters())
         self.parameters = frozenset(self.weights)
-        self.gradients = _gradients(self.loss, {name: w for name, w in self.weights.items() if w.trainable})
-        self.steps = {kind: self._step_of(kind, rate) for kind, rate in job["rates"].items()}
+        self.train(job["rates"], self.model.parameters())
         if hasattr(self.trainer, "create_optimizer"):
             own = self.trainer.create_optimizer(self.model, self.config)
             if hasattr(own, "minimize"):
@@ -77,18 +74,10 @@ class Converted(GraphSide):
 
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()
-        counter = iter(range(1_000_000))
-        draws = masks.drawn_by(lambda shape, p: mask_of(next(counter), shape, p))
-        with watched(self.model, tf.Tensor) as outputs, draws, drawn():
+        with watched(self.model, tf.Tensor) as outputs, drawn():
             method = self.trainer.train_forward if training else self.trainer.infer_forward
             returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
         return outputs, returned[0] if training else None
-
-    def _step_of(self, kind: str, rate: float) -> tuple[tf.Operation, dict[str, Any]]:
-        """Return the op of a step of a kind, and the gradients that it applies, which all kinds share."""
-        pairs = [(self.weights[name], gradient) for name, gradient in self.gradients.items()]
-        with tf.control_dependencies(self.updates):
-            return optimizer(nn.optimizer, kind, rate, self.model.parameters()).apply_gradients(pairs), self.gradients
 
     def _own_step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
         """Return the op of the program's own training step, and by path the very gradients that it applies."""
@@ -153,21 +142,10 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
     return mapped(made, *batches)
 
 
-def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:
-    found = tf.gradients(loss, [_variable(weight) for weight in weights.values()], stop_gradients=nn.stopped())
-    return {name: gradient for name, gradient in zip(weights, found, strict=True) if gradient is not None}
-
-
-def _variable(weight: Any) -> Any:
-    return weight.table.variable if weight.is_table else weight.variable
-
-
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights, batches and masks."""
-    with tf.Graph().as_default():
-        v1.set_random_seed(1)
-        side = Converted(job)
-        return {"recording": measured(side, job["settings"], job["batches"]), "failure": side.failure}
+    side, recording = ran(Converted, job)
+    return {"recording": recording, "failure": side.failure}
 
 
 def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:

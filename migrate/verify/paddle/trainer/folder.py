@@ -11,17 +11,20 @@ from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
 from migrate.source.files.encoding import read_source
+from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
+from migrate.source.paddle.abstract.values import Tensor
 from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
+from migrate.source.paddle.static.program import execute_static
 from migrate.verify import compare, workers
-from migrate.verify.paddle.static.pair import static_pair
+from migrate.verify.paddle.random_batches import IDS, drawn
+from migrate.verify.paddle.static.slots import Feeds, as_fed
 from migrate.verify.paddle.trainer.common import MOST, mapped
 from migrate.verify.paddle.trainer.pair import measure
-from migrate.verify.paddle.trainer.random_batches import IDS, drawn
 from migrate.verify.settings import Settings
 
-_BATCHES = "migrate.verify.paddle.trainer.batches"
+_BATCHES = "migrate.verify.paddle.batches"
 #: A BatchNorm of few samples leaves nothing of a gradient but rounding: two of them become 1 and -1, whatever they are.
 _SAMPLES = 32
 
@@ -50,8 +53,9 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
     config = _changed(settings(files), settings_) | {"config_abs_dir": str(first)}
     if trainer == STATIC:
-        static = static_pair(first, second, files, config, settings_)
-        return Verification(original, converted, tuple(static.comparisons()), static.notes, static.memory())
+        batches, told = _batches(first, files, config, schema, settings_, feeds_of(first, files))
+        static = measure(str(first), str(second), config, batches, settings_, static=True)
+        return Verification(original, converted, tuple(static.comparisons()), (told, *static.notes), static.memory())
     batches, told = _batches(first, files, config, schema, settings_)
     pair = measure(str(first), str(second), config, batches, settings_)
     comparisons, notes, trains = list(pair.comparisons()), [told, *pair.notes], pair.trains()
@@ -121,20 +125,45 @@ def _others(batches: list[Any], settings_: Settings) -> list[Any]:
 
 
 def _batches(
-    folder: Path, files: dict[str, str], config: dict[str, Any], schema: Schema | None, settings_: Settings
+    folder: Path,
+    files: dict[str, str],
+    config: dict[str, Any],
+    schema: Schema | None,
+    settings_: Settings,
+    feeds: Feeds = (),
 ) -> tuple[list[Any], str]:
-    """Return batches of the reader, or drawn ones where the reader does not run, and which of both they are."""
+    """Return batches of the reader, or drawn ones where the reader does not run, and which of both they are.
+
+    Those of a static model are as its `feeds` take them.
+    """
     try:
-        found = workers.run(_BATCHES, {"path": str(folder), "config": config, "count": settings_.drawn})
-        batches = [mapped(lambda value: _modulo(value, settings_.ids), items) for items in found["batches"]]
-        return batches, "batches are those of the model's reader and sample data"
+        job = {"path": str(folder), "config": config, "count": settings_.drawn, "feeds": feeds}
+        batches = workers.run(_BATCHES, job)["batches"]
+        most = None if feeds else settings_.ids
+        read = [mapped(lambda value: _modulo(value, most), items) for items in batches]
+        return read, "batches are those of the model's reader and sample data"
     except (MigrateError, ModuleNotFoundError) as error:
-        reason = str(error).splitlines()[0]
-    inputs = schema.inputs if schema is not None else ()
+        reason = f"because the reader does not run: {str(error).splitlines()[0]}"
     size = _size(config, settings_.batch_size)
-    batches = _drawn(folder, files, schema, size, settings_)
+    if feeds:
+        items = [Tensor(shape, dtype) for shape, dtype, _ in feeds]
+        batches = [as_fed(one, feeds) for one in drawn(items, size, settings_.drawn, settings_.seed)]
+        return batches, f"batches are drawn, with ids below {IDS} and sequences of one item, {reason}"
+    inputs = schema.inputs if schema is not None else ()
     told = "as `inputs` of the schema tell" if inputs else f"with ids below {IDS}"
-    return batches, f"batches are drawn, {told}, because the reader does not run: {reason}"
+    return _drawn(folder, files, schema, size, settings_), f"batches are drawn, {told}, {reason}"
+
+
+def feeds_of(folder: Path, files: dict[str, str]) -> Feeds:
+    """Return shape, dtype and `lod_level` of what a static model is fed with.
+
+    Raises:
+        MigrateError: its `create_feeds` does not tell.
+    """
+    feeds = execute_static(files, DataFiles(folder)).results.get("create_feeds")
+    if not isinstance(feeds, list | tuple) or not all(isinstance(one, Tensor) for one in feeds):
+        raise MigrateError(f"{folder}: create_feeds does not tell what the model is fed with; correct it")
+    return [(one.shape or (None,), one.dtype or "float32", one.lod) for one in feeds]
 
 
 def _drawn(folder: Path, files: dict[str, str], schema: Schema | None, size: int, settings_: Settings) -> list[Any]:

@@ -20,7 +20,7 @@ import paddle
 
 from migrate.verify.compare import TOLERANCE
 from migrate.verify.paddle.trainer.common import Array, dense, optimizer
-from migrate.verify.paddle.trainer.kernels import rows_term, textbook, trained_by
+from migrate.verify.paddle.trainer.kernels import is_dense, of_rows, rows_term, textbook, trained_by
 from migrate.verify.recording import Moment, Recording, packed, unpacked
 
 
@@ -63,12 +63,12 @@ def _steps(
     noise: _Noise,
 ) -> Iterator[Moment]:
     before, trained = weights, _trained(side, optimizer)
-    with textbook(optimizer, side.model):
+    with textbook():
         for number, step in enumerate(moved):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
             found = gradients_of(trained)
-            give_gradients(trained, step.gradients)
+            give_gradients(trained, step.gradients, is_dense(optimizer))
             optimizer.step()
             side.model.clear_gradients()  # of those that the optimizer does not have, too
             values = {name: value for name, value in side.values().items() if name not in side.again}
@@ -174,18 +174,17 @@ def _rows(gradient: Any) -> Any:
     return (np.asarray(gradient.rows()), gradient.numpy()) if chosen else packed(gradient.numpy())
 
 
-def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Let each parameter that has a gradient have the given one, or zeros where none is given; rows stay rows."""
+def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any], without_rows: bool = False) -> None:
+    """Let each parameter that has a gradient have the given one, or zeros where none is given.
+
+    Chosen rows stay such, in order, except `without_rows`, where gradients become dense.
+    """
     terms = []
     for name, parameter in parameters.items():
         if parameter.grad is None:
             continue
-        value, chosen, kind = (
-            given.get(name),
-            parameter.grad.is_selected_rows(),
-            str(parameter.dtype).rpartition(".")[2],
-        )
-        known = np.asarray(parameter.grad.rows()) if chosen else None
+        value, kind = given.get(name), str(parameter.dtype).rpartition(".")[2]
+        known = np.asarray(parameter.grad.rows()) if of_rows(parameter) and not without_rows else None
         parameter.clear_gradient(False)
         if known is not None:
             rows, values = value if isinstance(value, tuple) else (known, _chosen(value, known, parameter.shape))

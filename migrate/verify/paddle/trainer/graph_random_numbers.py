@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from migrate.verify.paddle.trainer import random_numbers
 from migrate.verify.paddle.trainer.common import mask
-from runtime.nn import functional
+from runtime.nn import functional, masks
 
 
 class _Drawer(functional.Drawer):
@@ -42,14 +43,18 @@ class _Drawer(functional.Drawer):
 
 @contextlib.contextmanager
 def drawn() -> Iterator[None]:
-    """Let the functions of `runtime.nn` draw the numbers that the original draws, while the block builds a graph."""
+    """Let `runtime.nn` draw the numbers, and the masks of dropout, that the original draws, while the block is run.
+
+    They go by the order of calls, as in the original.
+    """
+    numbers = itertools.count()
     functional.draw_with(_Drawer())
     try:
-        yield
+        with masks.drawn_by(lambda shape, p: _mask(next(numbers), shape, p)):
+            yield
     finally:
         functional.draw_with(functional.Drawer())
 
 
-def mask_of(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
-    """Return the mask of a dropout, bool of `shape`, by its number in the order of calls, as in the original."""
+def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
     return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)

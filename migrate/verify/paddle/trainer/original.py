@@ -32,16 +32,11 @@ from migrate.verify.settings import Settings
 class Original:
     """The trainer and its model."""
 
+    varied = False  #: see `Recording`
+
     def __init__(self, job: Mapping[str, Any]) -> None:
         """Make the model, and record its initial weights."""
-        self.dtype, self.config = job["dtype"], dict(job["config"])
-        paddle.seed(1)
-        np.random.seed(1)
-        random.seed(1)
-        if self.dtype == "float64":
-            paddle.set_default_dtype("float64")
-            float64_model.complete()
-        self.chance, self.not_evaluated = Chance(), ""
+        self._begin(job)
         self.trainer = trainer_of(job["path"])
         with recorded(LayerHelperBase, "create_parameter") as made, watched_distributions() as drawn:
             self.model = self.trainer.create_model(self.config)
@@ -58,6 +53,17 @@ class Original:
         for layer in self.model.sublayers():  # recurrent layers have all their weights a second time, as one vector
             held |= {id(tensor) for tensor in getattr(layer, "_flat_weight", None) or ()}
         self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
+
+    def _begin(self, job: Mapping[str, Any]) -> None:
+        """Seed what draws, and choose the precision."""
+        self.dtype, self.config = job["dtype"], dict(job["config"])
+        self.chance, self.not_evaluated = Chance(), ""
+        paddle.seed(1)
+        np.random.seed(1)
+        random.seed(1)
+        if self.dtype == "float64":
+            paddle.set_default_dtype("float64")
+            float64_model.complete()
 
     def values(self) -> dict[str, Array]:
         """Return all weights by path."""
@@ -83,9 +89,14 @@ class Original:
         (self.model.train if training else self.model.eval)()
         self.chance.number = 0
         with watched(self.model, paddle.Tensor) as outputs, self.chance.given():
-            method = self.trainer.train_forward if training else self.trainer.infer_forward
-            returned = method(self.model, self.metrics, self.batch(items), self.config)
-        return outputs, returned[0] if training else None
+            loss = self._loss_of(items, training, outputs)
+        return outputs, loss
+
+    def _loss_of(self, items: Any, training: bool, outputs: list[Any]) -> Any:
+        """Run the trainer, which fills the `outputs` of its model, and return the loss."""
+        method = self.trainer.train_forward if training else self.trainer.infer_forward
+        returned = method(self.model, self.metrics, self.batch(items), self.config)
+        return returned[0] if training else None
 
 
 def _of_paddle(metric: Any) -> bool:
@@ -109,13 +120,11 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     for tensor, value in zip(side.loose, job.get("loose", ()), strict=False):
         tensor.set_value(value.astype(side.dtype))
     initial = side.values()
-    weights = job.get("weights") or started_weights(
-        {name: value.shape for name, value in initial.items()}, initial, settings.seed
-    )
+    weights = job.get("weights") or started_weights(initial, settings.seed)
     weights = {**weights, **{name: weights[first] for name, first in side.again.items()}}
     batches = job["batches"]
     own = {name: value for name, value in initial.items() if name not in side.again}
-    result = Recording(own, weights=weights, distributions=side.distributions, follows=True)
+    result = Recording(own, weights=weights, distributions=side.distributions, follows=True, varied=side.varied)
     if job["passes"]:
         result.passes = [passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:

@@ -12,7 +12,7 @@ import paddle
 import paddle.nn.functional as F
 
 from migrate.verify.paddle.trainer import random_numbers
-from migrate.verify.paddle.trainer.common import mask
+from migrate.verify.paddle.trainer.common import Array, mask
 
 
 class Chance:
@@ -34,10 +34,16 @@ class Chance:
             "standard_normal": self._randn,
             "normal": self._normal,
             "randint": self._randint,
-            "randint_like": self._randint_like,
-            "randperm": self._randperm,
+            "randint_like": lambda x, low=0, high=None, dtype=None, name=None: self._randint(
+                low, high, x.shape, dtype or x.dtype
+            ),
+            "randperm": lambda n, dtype="int64", name=None: self._tensor(random_numbers.permutation, int(n)).astype(
+                dtype
+            ),
             "multinomial": self._multinomial,
-            "bernoulli": self._bernoulli,
+            "bernoulli": lambda x, name=None: (self._uniform(x.shape, "float32", 0.0, 1.0).astype(x.dtype) < x).astype(
+                x.dtype
+            ),
         }
         with contextlib.ExitStack() as stack:
             for owner in (F, paddle.nn.functional.common):
@@ -70,19 +76,20 @@ class Chance:
         self.number += 1
         return x * kept * (1 / (1 - p) if mode == "upscale_in_train" else 1.0)
 
-    def _next(self) -> int:
+    def _tensor(self, draw: Callable[..., Array], *arguments: Any) -> Any:
+        """Return what a function draws for the number of this call; floats are those of float32 in float64, too."""
         self.drawn += 1
-        return self.drawn - 1
+        drawn = draw(self.drawn - 1, *arguments)
+        return paddle.to_tensor(drawn.astype(np.float32) if drawn.dtype.kind == "f" else drawn)
 
     def _uniform(
         self, shape: Any, dtype: Any = None, min: Any = -1.0, max: Any = 1.0, seed: int = 0, name: Any = None
     ) -> Any:
-        drawn = paddle.to_tensor(random_numbers.uniform(self._next(), _sizes(shape))).astype(dtype or _default())
+        drawn = self._tensor(random_numbers.uniform, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
         return min + (max - min) * drawn
 
     def _randn(self, shape: Any, dtype: Any = None, name: Any = None) -> Any:
-        drawn = random_numbers.normal(self._next(), _sizes(shape)).astype(np.float32)
-        return paddle.to_tensor(drawn).astype(dtype or _default())
+        return self._tensor(random_numbers.normal, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
 
     def _normal(self, mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: Any = None) -> Any:
         for given in (mean, std):
@@ -92,30 +99,15 @@ class Chance:
 
     def _randint(self, low: Any = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Any:
         low, high = (0, low) if high is None else (low, high)
-        return paddle.to_tensor(random_numbers.integers(self._next(), _sizes(shape), low, high)).astype(
-            dtype or "int64"
-        )
-
-    def _randint_like(self, x: Any, low: Any = 0, high: Any = None, dtype: Any = None, name: Any = None) -> Any:
-        return self._randint(low, high, x.shape).astype(dtype or x.dtype)
-
-    def _randperm(self, n: Any, dtype: Any = "int64", name: Any = None) -> Any:
-        return paddle.to_tensor(random_numbers.permutation(self._next(), int(n))).astype(dtype)
+        return self._tensor(random_numbers.integers, _sizes(shape), low, high).astype(dtype or "int64")
 
     def _multinomial(self, x: Any, num_samples: int = 1, replacement: bool = False, name: Any = None) -> Any:
         weights = x.numpy()
         rows = weights[None] if weights.ndim == 1 else weights
-        drawn = random_numbers.choices(self._next(), rows, num_samples, replacement)
-        return paddle.to_tensor((drawn[0] if weights.ndim == 1 else drawn).astype(np.int64))
-
-    def _bernoulli(self, x: Any, name: Any = None) -> Any:
-        return (self._uniform(x.shape, "float32", 0.0, 1.0).astype(x.dtype) < x).astype(x.dtype)
+        drawn = self._tensor(random_numbers.choices, rows, num_samples, replacement).astype("int64")
+        return drawn[0] if weights.ndim == 1 else drawn
 
 
 def _sizes(shape: Any) -> list[int]:
     values = shape.numpy().reshape(-1) if isinstance(shape, paddle.Tensor) else np.atleast_1d(shape)
     return [int(size) for size in values]
-
-
-def _default() -> str:
-    return str(paddle.get_default_dtype())

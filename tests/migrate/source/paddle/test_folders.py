@@ -20,9 +20,9 @@ from migrate.source.paddle.abstract.program import Program, settings
 from migrate.source.paddle.emission.files import Written
 from migrate.source.paddle.model_files import beside, texts_of
 from migrate.verify.comparer import Comparer
-from migrate.verify.paddle.trainer import batches as batch_worker
+from migrate.verify.paddle import batches as batch_worker
+from migrate.verify.paddle.running import followed
 from migrate.verify.paddle.trainer import common, converted, original
-from migrate.verify.paddle.trainer.pair import followed
 from migrate.verify.settings import Settings
 from runtime import nn
 

@@ -19,9 +19,10 @@ from migrate.source.files.conversion_result import SourceResult  # noqa: E402
 from migrate.source.paddle import folder  # noqa: E402
 from migrate.source.paddle.abstract.program import settings  # noqa: E402
 from migrate.verify.comparer import Comparer  # noqa: E402
-from migrate.verify.paddle.static import batches as batch_worker  # noqa: E402
-from migrate.verify.paddle.static import common, converted, fed, original  # noqa: E402
+from migrate.verify.paddle import batches as batch_worker  # noqa: E402
+from migrate.verify.paddle.static import common, converted, original  # noqa: E402
 from migrate.verify.paddle.trainer.common import RATES  # noqa: E402
+from migrate.verify.paddle.trainer.folder import feeds_of  # noqa: E402
 from migrate.verify.settings import Settings  # noqa: E402
 from runtime import nn  # noqa: E402
 
@@ -75,7 +76,7 @@ def compared(target: Path, rates: dict[str, float]) -> Comparer:
         "rates": rates,
         "dtype": "float32",
         "count": 2,
-        "feeds": fed.feeds_of(CLICKS, TEXTS),
+        "feeds": feeds_of(CLICKS, TEXTS),
     }
     known = set(sys.modules)
     job["batches"] = batch_worker.run(job)["batches"]
