@@ -96,7 +96,8 @@ def build(model: Model, sizes: Sizes, options: argparse.Namespace, way: str, lik
     config = tf.ConfigProto(intra_op_parallelism_threads=options.threads, inter_op_parallelism_threads=options.threads)
     session = tf.Session(graph=graph, config=config)
     session.run(start)
-    return Way(session.make_callable([loss, train], list(batch.values())), session, tables)
+    fetches = [loss, train] if options.what == "step" else [loss]
+    return Way(session.make_callable(fetches, list(batch.values())), session, tables)
 
 
 def measure(model: Model, sizes: Sizes, options: argparse.Namespace) -> dict[str, Way]:
@@ -158,6 +159,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--samples", type=positive, default=2048, help="of a batch; DIN has a quarter (default 2048)")
     parser.add_argument("--length", type=positive, default=100, help="of DIN's sequences (default 100)")
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adagrad", help="default adagrad")
+    parser.add_argument("--what", choices=["step", "forward"], default="step", help="what to time (default step)")
     parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--steps", type=positive, default=60, help="timed steps of each way (default 60)")
     parser.add_argument("--seed", type=int, default=1)

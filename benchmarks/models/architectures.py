@@ -1,7 +1,7 @@
-"""DLRM, Wide & Deep and DIN with the layer sizes of their papers and public implementations, in plain TensorFlow 1.
+"""DLRM, Wide & Deep and DIN with the layer sizes of their papers and public implementations, and a plain tower.
 
-Each `Model` is built into the current graph and says nothing of tables: the rewriter moves what it can. How a model
-looks ids up is an argument, so that it can also be built without its embeddings.
+Each `Model` is built into the current graph, in plain TensorFlow 1, and says nothing of tables: the rewriter moves what
+it can. How a model looks ids up is an argument, so that it can also be built without its embeddings.
 """
 
 from __future__ import annotations
@@ -93,6 +93,13 @@ def wide_and_deep(batch: dict[str, tf.Tensor], sizes: Sizes, look_up: LookUp) ->
     return clicked(wide + deep, batch["labels"])
 
 
+def tower(batch: dict[str, tf.Tensor], sizes: Sizes, look_up: LookUp) -> tf.Tensor:
+    """Layers 256-128-1 over the rows of a table for each field, and the numbers."""
+    ids = tf.unstack(batch["ids"], axis=1)
+    rows = [look_up(f"table{number}", sizes.keys, sizes.dim, one) for number, one in enumerate(ids)]
+    return clicked(layers(tf.concat([*rows, batch["numbers"]], 1), [256, 128, 1], "layer", None), batch["labels"])
+
+
 def purchases(random: np.random.Generator, sizes: Sizes) -> Batch:
     """A good with its category, and those of a history of half to all of the sequence's length."""
     lengths = random.integers(sizes.length // 2, sizes.length + 1, sizes.samples)
@@ -125,6 +132,7 @@ def din(batch: dict[str, tf.Tensor], sizes: Sizes, look_up: LookUp) -> tf.Tensor
 
 
 MODELS = {
+    "tower": Model("26 tables, 256-128", criteo, tower, ("ids",)),
     "dlrm": Model("DLRM", criteo, dlrm, ("ids",)),
     "wide-deep": Model("Wide & Deep", criteo, wide_and_deep, ("ids",)),
     "din": Model("DIN", purchases, din, ("good", "category", "goods", "categories")),
