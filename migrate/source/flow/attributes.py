@@ -177,14 +177,14 @@ class Attributes:
             return
         bases = self.bases(cls)
 
-        def found(base: Value) -> None:
+        def arrived(base: Value) -> None:
             if isinstance(base, Class) and base is not above.cls:
                 self._beside(base, above, name, out, node)
                 if len(bases) > 1:
                     self.member(base, name, out, above.receiver, node)
 
         for variable in bases:
-            self.graph.watch(variable, found)
+            self.graph.watch(variable, arrived)
 
     def fields(self, value: Value) -> Holder:
         """Return the `__dict__` of an object: a holder whose contents are kept equal to the object's attributes."""
@@ -203,13 +203,13 @@ class Attributes:
         """Let attributes of a class with `__getattr__` or similar methods have any value."""
         reason = "a method of its class gives its attributes"
 
-        def found() -> None:
+        def arrived() -> None:
             for special in _BY_TEXT:
                 self._decides(special, value, out, node, reason)
                 if special != "__setattr__":
                     self._run(self.special(value, special), (Variable(),), node, out)
 
-        self.once_found(cls, _BY_TEXT, found)
+        self.once_found(cls, _BY_TEXT, arrived)
 
     def once_found(self, cls: Class, names: tuple[str, ...], act: Callable[[], None]) -> None:
         """Call `act` once if the class or a base has one of these methods.
@@ -241,11 +241,11 @@ class Attributes:
     def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
         """Add "unknown" to `out` if the class of an object has this special method."""
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if isinstance(one, Bound | Function):
                 self.graph.put(out, self.program.unknown(node, reason))
 
-        self.graph.watch(self.special(value, special), found)
+        self.graph.watch(self.special(value, special), arrived)
 
     def _member(self, value: Value, name: str, node: cst.CSTNode) -> Value:
         known = None if isinstance(value, Member) else value
@@ -308,7 +308,7 @@ class Attributes:
         if own is not None and program.hides(cls, name):
             return inside, above
 
-        def found(base: Value) -> None:
+        def arrived(base: Value) -> None:
             if isinstance(base, Class):
                 first, second = self._has(base, name)
                 self.graph.edge(first, inside)
@@ -317,13 +317,13 @@ class Attributes:
                 self.graph.put(above, base)
 
         for variable in self.bases(cls):
-            self.graph.watch(variable, found)
+            self.graph.watch(variable, arrived)
         return inside, above
 
     def _of_base(self, base: Variable, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         """Look up a name in the values of one base class expression."""
 
-        def found(value: Value) -> None:
+        def arrived(value: Value) -> None:
             if isinstance(value, Class):
                 self.member(value, name, out, receiver, node)
             elif isinstance(value, RecordType) and name in value.names and isinstance(receiver, Holder):
@@ -331,7 +331,7 @@ class Attributes:
             elif not (isinstance(value, Symbol) and value.name in PLAIN_BASES):
                 self.graph.put(out, self._member(value, name, node))
 
-        self.graph.watch(base, found)
+        self.graph.watch(base, arrived)
 
     def _bind(
         self, value: Value, source: Variable, cls: Class, receiver: Value | None, out: Variable, node: cst.CSTNode

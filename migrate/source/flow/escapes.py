@@ -169,7 +169,7 @@ class Escapes:
     def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
         """Let a callback that is passed to a library modify the other arguments, as the target of a thread does."""
 
-        def found(value: Value, function: Given) -> None:
+        def arrived(value: Value, function: Given) -> None:
             of_list = isinstance(value, Member) and isinstance(value.base, Holder)
             if of_list and isinstance(value, Member):
                 self.spoil(value.base, site)
@@ -179,7 +179,7 @@ class Escapes:
                         self.graph.watch(one.variable, lambda other: self.spoil(other, site))
 
         for one in arguments if len(arguments) > 1 else ():
-            self.graph.watch(one.variable, partial(found, function=one))
+            self.graph.watch(one.variable, partial(arrived, function=one))
 
     def reach(self, value: Value, site: cst.CSTNode) -> None:
         """Record that a value escapes at a place that has no expression for it."""

@@ -103,7 +103,7 @@ class Expressions:
             self.calls.entries.item(base, ANY, out, node)
             return
 
-        def found(value: Value) -> None:
+        def arrived(value: Value) -> None:
             if isinstance(value, Holder):
                 made = self.program.holder(node, "list", value)
                 self.graph.put(out, made)
@@ -111,19 +111,19 @@ class Expressions:
             else:
                 self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
-        self.graph.watch(base, found)
+        self.graph.watch(base, arrived)
 
     def _slice(self, source: Holder, made: Holder, bounds: tuple[int, int] | None) -> None:
         """Copy a slice of a list: with new indices if the bounds are known, else to any index."""
         program = self.program
 
-        def found(key: object) -> None:
+        def arrived(key: object) -> None:
             if bounds is None or not isinstance(key, int) or key < 0:
                 self.graph.edge(program.written(source, key), program.written(made, ANY))
             elif bounds[0] <= key < bounds[1]:
                 self.graph.edge(program.written(source, key), program.written(made, key - bounds[0]))
 
-        program.on_keys(source, found)
+        program.on_keys(source, arrived)
 
     def _call(self, node: cst.Call, out: Variable) -> None:
         self.calls.call(self.program.value_of(node.func), arguments_of(self.program, node), node, out)

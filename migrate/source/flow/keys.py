@@ -65,7 +65,7 @@ def with_key(program: Program, node: cst.BaseExpression, act: Callable[[object],
 
     done: set[tuple[type, object]] = set()  # with the type, because 1 equals True
 
-    def found(value: Value) -> None:
+    def arrived(value: Value) -> None:
         key: object = ANY
         if isinstance(value, Constant):
             key = literal(value.node)
@@ -80,4 +80,4 @@ def with_key(program: Program, node: cst.BaseExpression, act: Callable[[object],
     if shape is not ANY:
         act(shape)
     else:
-        program.graph.watch(variable, found)
+        program.graph.watch(variable, arrived)

@@ -72,7 +72,7 @@ class Statements:
         after = self.program.named(("after", node))
         self.expressions.targets.bind(node.target, after, None)
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if isinstance(one, Holder) and one.kind in {"list", "dict"}:
                 self.graph.put(after, one)
                 self.program.moves.add(node.value)
@@ -89,7 +89,7 @@ class Statements:
             if isinstance(one, Holder) and one.kind == "object":
                 self.graph.put(after, self.program.unknown(node, "a method of an object computes it"))
 
-        self.graph.watch(before, found)
+        self.graph.watch(before, arrived)
         self.graph.watch(value, other)
 
     def _for(self, node: cst.For) -> None:
@@ -104,7 +104,7 @@ class Statements:
             self.program.moves.add(node.item)
             self.expressions.targets.bind(node.asname.name, entered, node.item)
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "context":
                 self.graph.edge(self.program.read(one, ANY), entered)
             elif isinstance(one, Holder) and one.cls is not None:
@@ -118,7 +118,7 @@ class Statements:
             elif node.asname is not None:
                 self.calls.escapes.leave(one, [Given(value, node=node.item)], node, entered)
 
-        self.graph.watch(value, found)
+        self.graph.watch(value, arrived)
 
     def _return(self, node: cst.Return) -> None:
         function = self.program.home(node).enclosing(node, cst.FunctionDef)
@@ -172,7 +172,7 @@ class Statements:
         owner = self.program.named(("alone", cls))
         self.graph.put(owner, cls)
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
                 method = self.calls.attributes.special(one, "__set_name__")
                 self.graph.watch(
@@ -188,7 +188,7 @@ class Statements:
         for name in certain_names(node.body.body):
             own = self.program.class_attribute(cls, name)
             if own is not None:
-                self.graph.watch(own, found)
+                self.graph.watch(own, arrived)
 
     def _decorated(self, node: cst.FunctionDef | cst.ClassDef, value: Value) -> None:
         """Bind the name of a definition to the result of its decorators, applied from the last to the first."""
@@ -223,12 +223,12 @@ class Statements:
     def _outside(self, decorator: Variable, before: Variable, after: Variable) -> None:
         """Let an external decorator, such as `tf.function`, also return the function itself, and open that function."""
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if type(one).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
                 self.graph.edge(before, after)
                 self.graph.watch(before, lambda value: self.calls.escapes.open(value, DECORATED))
 
-        self.graph.watch(decorator, found)
+        self.graph.watch(decorator, arrived)
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         if isinstance(node.names, cst.ImportStar):
@@ -257,7 +257,7 @@ class Statements:
         """Let any handler of the program catch raised instances of its classes, and let them be the cause of others."""
         raised = self.program.named("raised")
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "object":
                 self.graph.put(raised, one)
             elif isinstance(one, Class):
@@ -265,7 +265,7 @@ class Statements:
 
         for thrown in (node.exc, node.cause.item if node.cause is not None else None):
             if thrown is not None:
-                self.graph.watch(self.program.value_of(thrown), found)
+                self.graph.watch(self.program.value_of(thrown), arrived)
 
     def _match(self, node: cst.Match) -> None:
         """Let the names that patterns capture be the subject, one of its entries, or anything."""

@@ -93,13 +93,13 @@ class Stores:
         site = cls.node or cst.Name("_")
         self.attributes.member(cls, name, there, None, site)
 
-        def found(one: Value) -> None:
+        def arrived(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
                 given = self.program.named(("alone", receiver))
                 self.graph.put(given, receiver)
                 self._run(self._own(one, "__set__"), (given, value), site, Variable())
 
-        self.graph.watch(there, found)
+        self.graph.watch(there, arrived)
 
     def _own(self, value: Holder, name: str) -> Variable:
         """Return the variable of a special method without the values that unanalysed code contributes."""

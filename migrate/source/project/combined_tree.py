@@ -37,9 +37,11 @@ class Parts:
         self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.spans: dict[cst.CSTNode, tuple[int, int]] = {}
         for tree in trees:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
             self.parents.update(tree.parents)
+            self.spans.update(tree.spans)
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file that contains `node`; raises KeyError if there is none."""
@@ -107,7 +109,7 @@ class Joined(Tree):
     def __init__(self, parts: Parts, focus: Tree | None = None) -> None:
         """Combine the files, without parsing them again."""
         self.parts = parts
-        self.answers, self.parents = {}, parts.parents
+        self.answers, self.parents, self.spans = {}, parts.parents, parts.spans
         self.link = focus.link if focus is not None else None
         self._trees = trees = [focus] if focus is not None else list(parts.trees.values())
         if focus is not None:

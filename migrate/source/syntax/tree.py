@@ -88,9 +88,9 @@ class Tree:
         self.module = cst.parse_module(text)
         self._scopes = Scopes(self.module).found
         printed = Spans(self.module)
-        self._spans = printed.found
+        self.spans = printed.found
         self.code = printed.code  #: the code that libcst generates; must equal `text`
-        index = Index(self.module, self._spans)
+        index = Index(self.module, self.spans)
         self.parents = index.parents  #: node -> parent
         self.calls, self.names, self.attributes = index.calls, index.names, index.attributes
         self.imports, self.strings, self.classes = index.imports, index.strings, index.classes
@@ -212,7 +212,7 @@ class Tree:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Return start and end of the node's text; raises KeyError for a node without text."""
-        return self.home(node)._spans[node]
+        return self.spans[node]
 
     def source(self, node: cst.CSTNode) -> str:
         """Return the node's source text, with its parentheses."""
@@ -232,7 +232,7 @@ class Tree:
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Return the span of a node with its parentheses."""
-        spans = self.home(node)._spans
+        spans = self.spans
         start, end = spans[node]
         for opening in node.lpar:
             start = min(start, spans[opening][0])
@@ -243,7 +243,7 @@ class Tree:
     def location(self, node: cst.CSTNode) -> Location:
         """Return the node's location for reports."""
         home = self.home(node)
-        first, last = map(home._lines.position, home._spans[node])
+        first, last = map(home._lines.position, self.spans[node])
         return Location(home.path, first.line, last.line, self.qualname(node))
 
     def qualname(self, node: cst.CSTNode) -> str:

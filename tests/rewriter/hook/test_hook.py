@@ -107,6 +107,7 @@ def test_a_table_of_a_program_says_how_rows_are_set(graph: tf.Graph) -> None:
 
 
 USES: dict[str, Callable[[Any, Any], Any]] = {
+    "saver": lambda user, ids: v1.train.Saver([user]),
     "lookup": lambda user, ids: v1.nn.embedding_lookup(user, ids),
     "gather": lambda user, ids: tf.gather(user, ids),
     "assign": lambda user, ids: v1.assign(user, tf.zeros([ROWS, DIM])),
@@ -114,7 +115,6 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
     "scatter": lambda user, ids: v1.scatter_update(user, ids, tf.zeros([1, DIM])),
     "whole": lambda user, ids: tf.reduce_sum(user),
     "value": lambda user, ids: user.read_value(),
-    "saver": lambda user, ids: v1.train.Saver([user]),
     "from a checkpoint": lambda user, ids: user.assign(tf.identity(user.initial_value)),
     "in a branch": lambda user, ids: tf.cond(ids[0] > 0, lambda: tf.gather(user, ids), lambda: tf.zeros([1, DIM])),
     "in a function": lambda user, ids: tf.function(lambda: tf.gather(user, ids))(),

@@ -15,9 +15,9 @@ from migrate.source.flow.values import ANY, Computed, Holder, Member, Result, Va
 
 def move(calls: Calls, arguments: Arguments) -> None:
     """Record that the arguments of a call only flow on to places that the engine tracks."""
-    for one in arguments:
-        if one.node is not None:
-            calls.program.moves.add(one.node)
+    for argument in arguments:
+        if argument.node is not None:
+            calls.program.moves.add(argument.node)
 
 
 def external_result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
@@ -42,22 +42,24 @@ def only(calls: Calls, value: Value) -> Variable:
 
 def ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CSTNode) -> None:
     """Call the function that is passed as `key=` or `cmp=` with the entries."""
-    for one in arguments:
-        if one.keyword in {"key", "cmp"}:
-            calls.call(one.variable, [Given(items), Given(items)][: 1 + (one.keyword == "cmp")], site, Variable())
+    for argument in arguments:
+        if argument.keyword in {"key", "cmp"}:
+            calls.call(
+                argument.variable, [Given(items), Given(items)][: 1 + (argument.keyword == "cmp")], site, Variable()
+            )
 
 
-def merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
+def merge(calls: Calls, given: Given, holder: Holder, site: cst.CSTNode) -> None:
     """Add the entries of a dict, or of a list of pairs, to `made`."""
 
-    def found(value: Value) -> None:
+    def arrived(value: Value) -> None:
         if isinstance(value, Holder) and value.kind == "list":
             items = calls.entries.items(only(calls, value), site)
-            calls.entries.item(items, 1, calls.program.written(made, ANY), site)
+            calls.entries.item(items, 1, calls.program.written(holder, ANY), site)
         else:
-            calls.entries.copy(only(calls, value), made)
+            calls.entries.copy(only(calls, value), holder)
 
-    calls.graph.watch(given.variable, found)
+    calls.graph.watch(given.variable, arrived)
 
 
 def method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
@@ -74,8 +76,8 @@ def method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode
 
 
 def _append(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments[:1]:
-        calls.graph.edge(one.variable, calls.program.written(base, ANY))
+    for argument in arguments[:1]:
+        calls.graph.edge(argument.variable, calls.program.written(base, ANY))
 
 
 def _insert(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -94,8 +96,8 @@ def _sort(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, o
 
 
 def _extend(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments[:1]:
-        items = calls.entries.items(one.variable, one.node or site)
+    for argument in arguments[:1]:
+        items = calls.entries.items(argument.variable, argument.node or site)
         calls.graph.edge(items, calls.program.written(base, ANY))
 
 
@@ -103,13 +105,13 @@ def _update(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode,
     if base.kind != "dict":
         _extend(calls, base, arguments, site, out)
         return
-    for one in arguments:
-        if one.keyword:
-            calls.graph.edge(one.variable, calls.program.written(base, one.keyword))
-        elif one.star:
-            calls.entries.copy(one.variable, base)
+    for argument in arguments:
+        if argument.keyword:
+            calls.graph.edge(argument.variable, calls.program.written(base, argument.keyword))
+        elif argument.star:
+            calls.entries.copy(argument.variable, base)
         else:
-            merge(calls, one, base, site)
+            merge(calls, argument, base, site)
 
 
 def _get(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -120,8 +122,8 @@ def _get(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, ou
         calls.graph.edge(calls.program.read(base, ANY), out)
     if len(arguments) < 2:
         calls.graph.put(out, calls.program.none)
-    for one in arguments[1:2]:
-        calls.graph.edge(one.variable, out)
+    for argument in arguments[1:2]:
+        calls.graph.edge(argument.variable, out)
 
 
 def _pop(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -141,15 +143,15 @@ def _setdefault(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTN
 
 
 def _values(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = calls.program.holder(site, "list", base)
-    calls.graph.put(out, made)
-    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(made, ANY))
+    holder = calls.program.holder(site, "list", base)
+    calls.graph.put(out, holder)
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(holder, ANY))
 
 
 def _items(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made, pair = calls.program.holder(site, "list", base), calls.program.holder(site, "list", (base, "pair"))
-    calls.graph.put(out, made)
-    calls.graph.put(calls.program.written(made, ANY), pair)
+    holder, pair = calls.program.holder(site, "list", base), calls.program.holder(site, "list", (base, "pair"))
+    calls.graph.put(out, holder)
+    calls.graph.put(calls.program.written(holder, ANY), pair)
     calls.graph.put(calls.program.written(pair, 0), calls.program.made(("key", site), lambda: Computed(site)))
     calls.graph.edge(calls.program.named(("keys of", id(base))), calls.program.written(pair, 0))
     calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
@@ -162,13 +164,13 @@ def _pop_item(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNod
 
 
 def _copied(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = calls.program.holder(site, base.kind, (base, "copy"), base.cls)
-    made.names = base.names
-    calls.graph.put(out, made)
-    calls.entries.copy(only(calls, base), made)
-    for one in arguments:
-        if one.keyword:
-            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+    holder = calls.program.holder(site, base.kind, (base, "copy"), base.cls)
+    holder.names = base.names
+    calls.graph.put(out, holder)
+    calls.entries.copy(only(calls, base), holder)
+    for argument in arguments:
+        if argument.keyword:
+            calls.graph.edge(argument.variable, calls.program.written(holder, argument.keyword))
 
 
 def _looks(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:

@@ -71,18 +71,18 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
 def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `type(x)`. The class that `type(name, bases, dict)` creates is unknown."""
     if len(arguments) != 1:
-        for one in arguments:
-            calls.graph.watch(one.variable, lambda value: calls.escapes.spoil(value, site))
+        for argument in arguments:
+            calls.graph.watch(argument.variable, lambda value: calls.escapes.spoil(value, site))
         calls.graph.put(out, calls.program.unknown(site, "a class that is made when the program runs"))
         return
 
-    def found(value: Value) -> None:
+    def arrived(value: Value) -> None:
         if isinstance(value, Holder) and value.cls is not None:
             calls.graph.put(out, value.cls)
         else:
             external_result(calls, "builtins.type", site, out)
 
-    calls.graph.watch(arguments[0].variable, found)
+    calls.graph.watch(arguments[0].variable, arrived)
 
 
 def _first(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -90,15 +90,15 @@ def _first(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 
 
 def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments[:1]:
-        _touched(calls, one, site)
-        calls.attributes.load(one.variable, "__dict__", out, site)
+    for argument in arguments[:1]:
+        _touched(calls, argument, site)
+        calls.attributes.load(argument.variable, "__dict__", out, site)
 
 
 def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
     """Record that `getattr` or a similar function uses a value of external code."""
 
-    def found(value: Value) -> None:
+    def arrived(value: Value) -> None:
         if isinstance(value, Holder | Class | Function):
             return
         if given.node is not None:
@@ -106,20 +106,20 @@ def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
         else:
             calls.program.escaped.setdefault(value, []).append(site)
 
-    calls.graph.watch(given.variable, found)
+    calls.graph.watch(given.variable, arrived)
 
 
 def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `copy.copy(x)`: a copied holder is identified with the original; a copied external value is new."""
     _touched(calls, arguments[0], site)
 
-    def found(value: Value) -> None:
+    def arrived(value: Value) -> None:
         if isinstance(value, Holder | Class | Function):
             calls.graph.put(out, value)
         else:
             external_result(calls, "copy.copy", site, out)
 
-    calls.graph.watch(arguments[0].variable, found)
+    calls.graph.watch(arguments[0].variable, arrived)
 
 
 def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -128,10 +128,10 @@ def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
     if isinstance(name, str):
         calls.attributes.load(arguments[0].variable, name, out, site)
     else:
-        nodes = [one.node for one in arguments[:2]]
+        nodes = [argument.node for argument in arguments[:2]]
         calls.graph.watch(arguments[0].variable, lambda value: _computed(calls, value, nodes, site, out))
-    for one in arguments[2:]:
-        calls.graph.edge(one.variable, out)
+    for argument in arguments[2:]:
+        calls.graph.edge(argument.variable, out)
 
 
 def _computed(
@@ -149,8 +149,8 @@ def _computed(
 
 
 def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments:
-        if one.star:
+    for argument in arguments:
+        if argument.star:
             calls.escapes.leave(calls.program.symbol("operator.setattr"), arguments, site, out)
             return
     if len(arguments) != 3:
@@ -197,8 +197,8 @@ def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) 
         if not isinstance(cls, Class):
             calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
         elif not calls.graph.is_full(out):
-            made = calls.program.made(("above", cls, receiver), lambda: SuperProxy(cls.node, cls, receiver))
-            calls.graph.put(out, made)
+            proxy = calls.program.made(("above", cls, receiver), lambda: SuperProxy(cls.node, cls, receiver))
+            calls.graph.put(out, proxy)
 
     def class_found(cls: Value) -> None:
         for receiver in list(receivers.values):
@@ -219,7 +219,7 @@ def _partial(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     spec = arguments[1].node if len(arguments) > 1 else None
     if isinstance(spec, cst.List | cst.Tuple):
-        names = [str(literal(one.value)) for one in spec.elements]
+        names = [str(literal(element.value)) for element in spec.elements]
     else:
         text = literal(spec)
         names = text.replace(",", " ").split() if isinstance(text, str) else []
@@ -230,38 +230,38 @@ def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Vari
 
 
 def _dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "dict", out)
-    for one in arguments:
-        if one.star == "**":
-            calls.entries.copy(one.variable, made)
-        elif one.keyword:
-            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+    holder = new_holder(calls, site, "dict", out)
+    for argument in arguments:
+        if argument.star == "**":
+            calls.entries.copy(argument.variable, holder)
+        elif argument.keyword:
+            calls.graph.edge(argument.variable, calls.program.written(holder, argument.keyword))
         else:
-            merge(calls, one, made, site)
+            merge(calls, argument, holder, site)
 
 
 def _default_dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     _dict(calls, arguments[1:], site, out)
-    made = calls.program.holder(site, "dict", "built")
-    for one in arguments[:1]:
-        calls.call(one.variable, (), one.node or site, calls.program.written(made, ANY))
+    holder = calls.program.holder(site, "dict", "built")
+    for argument in arguments[:1]:
+        calls.call(argument.variable, (), argument.node or site, calls.program.written(holder, ANY))
 
 
 def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "namespace", out)
-    for one in arguments:
-        if one.star:
-            calls.entries.copy(one.variable, made)
-        elif one.keyword:
-            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+    holder = new_holder(calls, site, "namespace", out)
+    for argument in arguments:
+        if argument.star:
+            calls.entries.copy(argument.variable, holder)
+        elif argument.keyword:
+            calls.graph.edge(argument.variable, calls.program.written(holder, argument.keyword))
 
 
 def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `dataclasses.field(...)`: the class attribute is the default; constructing the object reads the rest."""
     calls.graph.put(out, calls.program.none)
-    for one in arguments:
-        if one.keyword == "default":
-            calls.graph.edge(one.variable, out)
+    for argument in arguments:
+        if argument.keyword == "default":
+            calls.graph.edge(argument.variable, out)
 
 
 _NEED_ONE = {

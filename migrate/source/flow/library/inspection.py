@@ -52,14 +52,14 @@ def _get_attributes(calls: Calls, target: Value, sources: Variable) -> None:
         return
     calls.graph.edge(sources, program.written(target, "__wrapped__"))
 
-    def found(source: Value) -> None:
+    def arrived(source: Value) -> None:
         if isinstance(source, Function | Class) and source is not target:
             program.on_keys(source, lambda key: calls.graph.edge(program.written(source, key), _copy_of(key)))
 
     def _copy_of(key: object) -> Variable:
         return program.written(target, key) if key != "__wrapped__" else Variable()
 
-    calls.graph.watch(sources, found)
+    calls.graph.watch(sources, arrived)
 
 
 def _raised(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:

@@ -18,25 +18,25 @@ Read = Callable[[Calls, Arguments, cst.CSTNode, Variable], None]
 
 def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `list(x)` and `tuple(x)`, which keep the order."""
-    made = new_holder(calls, site, "list", out)
-    for one in arguments[:1]:
-        items = calls.entries.items(one.variable, one.node or site)
+    holder = new_holder(calls, site, "list", out)
+    for argument in arguments[:1]:
+        items = calls.entries.items(argument.variable, argument.node or site)
 
-        def found(value: Value, items: Variable = items, one: Given = one) -> None:
+        def arrived(value: Value, items: Variable = items, argument: Given = argument) -> None:
             if isinstance(value, Holder) and value.kind in {"list", "record"}:
-                calls.entries.copy(only(calls, value), made)
+                calls.entries.copy(only(calls, value), holder)
             else:
-                calls.graph.edge(items, calls.program.written(made, ANY))
+                calls.graph.edge(items, calls.program.written(holder, ANY))
 
-        calls.graph.watch(one.variable, found)
+        calls.graph.watch(argument.variable, arrived)
 
 
 def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `sorted(x)`, `set(x)` and similar functions, which lose the order."""
-    made = new_holder(calls, site, "list", out)
-    for one in arguments[:1]:
-        items = calls.entries.items(one.variable, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
+    holder = new_holder(calls, site, "list", out)
+    for argument in arguments[:1]:
+        items = calls.entries.items(argument.variable, argument.node or site)
+        calls.graph.edge(items, calls.program.written(holder, ANY))
         ordered_by(calls, arguments, items, site)
 
 
@@ -45,40 +45,40 @@ def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     if len(arguments) < 2:
         _shuffled(calls, arguments, site, out)
         return
-    made = new_holder(calls, site, "list", out)
-    calls.call(arguments[0].variable, (), site, calls.program.written(made, ANY))
+    holder = new_holder(calls, site, "list", out)
+    calls.call(arguments[0].variable, (), site, calls.program.written(holder, ANY))
 
 
 def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "list", out)
-    for one in arguments:
-        items = calls.entries.items(one.variable, one.node or site)
-        if one.star:
-            items = calls.entries.items(items, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
+    holder = new_holder(calls, site, "list", out)
+    for argument in arguments:
+        items = calls.entries.items(argument.variable, argument.node or site)
+        if argument.star:
+            items = calls.entries.items(items, argument.node or site)
+        calls.graph.edge(items, calls.program.written(holder, ANY))
 
 
 def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `sum(x, start)`: a number, or the concatenation of lists."""
-    made = new_holder(calls, site, "list", out)
+    holder = new_holder(calls, site, "list", out)
     calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
-    for position, one in enumerate(arguments):
-        items = calls.entries.items(one.variable, one.node or site)
+    for position, argument in enumerate(arguments):
+        items = calls.entries.items(argument.variable, argument.node or site)
         if position == 0:
             calls.graph.watch(items, lambda value: calls.escapes.reach(value, site))
-            items = calls.entries.items(items, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
+            items = calls.entries.items(items, argument.node or site)
+        calls.graph.edge(items, calls.program.written(holder, ANY))
 
 
 def _next(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     calls.graph.edge(calls.entries.items(arguments[0].variable, arguments[0].node or site), out)
-    for one in arguments[1:]:
-        calls.graph.edge(one.variable, out)
+    for argument in arguments[1:]:
+        calls.graph.edge(argument.variable, out)
 
 
 def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
-    calls.graph.put(calls.program.written(made, ANY), pair)
+    holder, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
+    calls.graph.put(calls.program.written(holder, ANY), pair)
     calls.graph.put(calls.program.written(pair, 0), calls.program.made(("number", site), lambda: Computed(site)))
     items = calls.entries.items(arguments[0].variable, arguments[0].node or site)
     calls.graph.edge(items, calls.program.written(pair, 1))
@@ -88,52 +88,52 @@ def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
     if len(arguments) == 1 and arguments[0].star:
         _transposed(calls, arguments[0], site, out)
         return
-    made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
-    calls.graph.put(calls.program.written(made, ANY), pair)
-    starred = any(one.star for one in arguments)
-    for position, one in enumerate(arguments):
-        items = calls.entries.items(one.variable, one.node or site)
-        if one.star:
-            items = calls.entries.items(items, one.node or site)
+    holder, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
+    calls.graph.put(calls.program.written(holder, ANY), pair)
+    starred = any(argument.star for argument in arguments)
+    for position, argument in enumerate(arguments):
+        items = calls.entries.items(argument.variable, argument.node or site)
+        if argument.star:
+            items = calls.entries.items(items, argument.node or site)
         calls.graph.edge(items, calls.program.written(pair, ANY if starred else position))
 
 
-def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> None:
+def _transposed(calls: Calls, argument: Given, site: cst.CSTNode, out: Variable) -> None:
     """Model `zip(*rows)`: tells apart the first column, the second one, and all that follow."""
-    made, items = new_holder(calls, site, "list", out), calls.entries.items(one.variable, one.node or site)
+    holder, items = new_holder(calls, site, "list", out), calls.entries.items(argument.variable, argument.node or site)
     for key in (0, 1, From(2)):
         column = calls.program.holder(site, "list", ("column", key))
-        calls.graph.put(calls.program.written(made, key), column)
+        calls.graph.put(calls.program.written(holder, key), column)
         entry = key if isinstance(key, int) else ANY
         calls.entries.item(items, entry, calls.program.written(column, ANY), site)
 
 
 def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "list", out)
-    given = [Given(calls.entries.items(one.variable, one.node or site)) for one in arguments[1:]]
-    calls.call(arguments[0].variable, given, site, calls.program.written(made, ANY))
+    holder = new_holder(calls, site, "list", out)
+    given = [Given(calls.entries.items(argument.variable, argument.node or site)) for argument in arguments[1:]]
+    calls.call(arguments[0].variable, given, site, calls.program.written(holder, ANY))
 
 
 def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "list", out)
-    for one in arguments[1:2]:
-        items = calls.entries.items(one.variable, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
+    holder = new_holder(calls, site, "list", out)
+    for argument in arguments[1:2]:
+        items = calls.entries.items(argument.variable, argument.node or site)
+        calls.graph.edge(items, calls.program.written(holder, ANY))
         calls.call(arguments[0].variable, [Given(items)], site, Variable())
 
 
 def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `max` and `min`: return one of the arguments, or an entry of the only one."""
-    plain = [one for one in arguments if not one.keyword]
-    for one in plain:
-        if len(plain) > 1 and not one.star:
-            calls.graph.edge(one.variable, out)
+    plain = [argument for argument in arguments if not argument.keyword]
+    for argument in plain:
+        if len(plain) > 1 and not argument.star:
+            calls.graph.edge(argument.variable, out)
         else:
-            calls.graph.edge(calls.entries.items(one.variable, one.node or site), out)
+            calls.graph.edge(calls.entries.items(argument.variable, argument.node or site), out)
     ordered_by(calls, arguments, out, site)
-    for one in arguments:
-        if one.keyword == "default":
-            calls.graph.edge(one.variable, out)
+    for argument in arguments:
+        if argument.keyword == "default":
+            calls.graph.edge(argument.variable, out)
 
 
 ITERATING: dict[str, Read] = {

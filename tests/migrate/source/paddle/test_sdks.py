@@ -51,6 +51,12 @@ def test_a_module_makes_the_tables_of_its_sdk(target: str, imported: str, made: 
     assert table.applicability is Applicability.EXACT  # all kernels begin with constants
 
 
+def test_findings_name_the_method_that_they_are_in() -> None:
+    result = converted("runtime", before="import paddle\n", after="#\n" * 80 + "import paddle\n")
+    scopes = [one.location.scope for one in result.findings if one.rule == "paddle-linear"]
+    assert len(scopes) > 2 and {*scopes} == {"MMoELayer.__init__"}
+
+
 def test_the_runtimes_lookup_is_written_where_switches_change_it() -> None:
     assert "lookup_embedding" not in converted("runtime").converted
     result = converted("runtime", Switches(admission=3, eviction=60))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Result, Symbol, Tainted, Unknown, Value
-from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import assigned_value, is_target
+from migrate.source.tensorflow.base.arguments import last_name, string
+from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
@@ -108,7 +108,18 @@ def _of_unknown_objects(file: File, uses: TableValues) -> list[cst.BaseExpressio
     names = {name for value in uses.values for name in flow.attributes(value)}
     nodes = [node for tree in flow.trees for name in sorted(names) for node in tree.attributes.get(name, ())]
     nodes = [node for node in nodes if id(node) not in known and not is_target(file.tree, node)]
-    return [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
+    nodes = [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
+    return [node for node in nodes if not _is_setting(file, node)]
+
+
+def _is_setting(file: File, node: cst.Attribute) -> bool:
+    """True for an attribute of options, as `hparams.cell`, that is set on objects of the program's classes alone."""
+    if SETTINGS.fullmatch(last_name(node.value)) is None:
+        return False
+    tree, flow = file.tree, flow_of(file)
+    every = [one for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]
+    stored = [one for one in every if is_target(tree, one) and self_class(tree, one) is None]
+    return all(isinstance(value, Holder) for one in stored for value in flow.values(one.value))
 
 
 def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:

@@ -19,14 +19,24 @@ class Cell(tf.nn.rnn_cell.RNNCell):
 def build(hparams, ids):
     return Model(hparams, ids, Cell())
 """
-STAYS = {
+#: Options are taken for no model: the attribute of that name holds a cell, with the model in it.
+CONVERTS = {
     "an option": "def kind(hparams):\n    return hparams.cell in ['a', 'b']\n",
+    "an option, shown": "def kind(self):\n    raise ValueError('{}'.format(self.hparams.cell))\n",
+}
+STAYS = {
     "of an object that is not known": "def kind(thing):\n    return thing.cell in ['a', 'b']\n",
     "an option that is set": "def kind(hparams, m):\n    hparams.cell = m\n    return hparams.cell in ['a', 'b']\n",
     "the table itself, of an object in options": "def kind(hparams):\n    return show(hparams.model.W)\n",
     "an object that is not known, by name": "def table(models, name):\n"
     "    return [getattr(one, name) for one in models]\n",
 }
+
+
+@pytest.mark.parametrize("code", CONVERTS.values(), ids=CONVERTS)
+def test_options_hold_no_model(code: str) -> None:
+    result = converted(HEAD + MODEL + code)
+    assert result.changed, reasons(result)
 
 
 @pytest.mark.parametrize("code", STAYS.values(), ids=STAYS)
