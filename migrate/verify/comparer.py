@@ -301,7 +301,7 @@ class Comparer:
             yield result, f"{'movement of' if trained else 'value after'} {where}"
 
     def _sure(self, result: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
-        """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
+        """Return the comparison of a gradient or a running value: equal where the original's own is as uncertain."""
         uncertain = noise.get(result.name, 0.0)
         if rounding.is_undetermined(result, first, uncertain):
             self._unsure.add(result.name)

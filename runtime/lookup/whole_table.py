@@ -38,8 +38,9 @@ _idle: WeakKeyDictionary[tf.Graph, dict[str, ref[Table]]] = WeakKeyDictionary()
 def whole_table_l2(table: Table, size: int | None = None, every: int = 1, name: str | None = None) -> tf.Tensor:
     """Return half the sum of the squares of all rows, a float32 scalar: `tf.nn.l2_loss` of the variable.
 
-    Its gradient is exact at the cost of the batch: each row takes each step of the optimizer, whether it is looked up
-    or not, but not before it is read or saved. The factor of the term may be any scalar, and differ from step to step.
+    Its gradient is exact and costs what the batch costs: each row takes each step of the optimizer, whether it is
+    looked up or not, but not before it is read or saved. The factor of the term may be any scalar, and differ from step
+    to step.
 
     The *value* reads the table. In each step it is computed, before the update, in time proportional to all rows,
     unless `every` allows older ones.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -253,5 +254,5 @@ def _section(title: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    width = min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
