@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from runtime.compat.paddle import recording
 from runtime.compat.paddle.files import values_of
-from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
+from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, plain, wrapped
 from runtime.nn.initializer import Assign
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
@@ -46,9 +46,25 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
             yield Weight, name, operator
     yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
     yield Weight, "__deepcopy__", _copied
+    yield Weight, "grad", property(_gradient, _set_gradient)
     for name in _VALUES:
         yield TableWeight, name, _values(name)
     yield TableWeight, "tensor", _whole(TableWeight.tensor)
+
+
+def _gradient(self: Weight) -> Tensor | None:
+    """Return the sum of the gradients, of all declared rows of a table."""
+    gradient = self.accumulated
+    if gradient is None:
+        return None
+    if isinstance(gradient, tf.IndexedSlices):
+        rows = self.declared_shape[0]
+        gradient = tf.math.unsorted_segment_sum(gradient.values, gradient.indices, rows)
+    return Tensor(tf.convert_to_tensor(gradient))
+
+
+def _set_gradient(self: Weight, gradient: Any) -> None:
+    self.accumulated = plain(gradient)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +115,11 @@ def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
     """
     copied = copy.copy(self)
     memo[id(self)] = copied
-    copied.grad, copied.attr, copied.generated = None, copy.copy(self.attr), f"{self.name}_deepcopy_{next(_copies)}"
+    copied.accumulated, copied.attr, copied.generated = (
+        None,
+        copy.copy(self.attr),
+        f"{self.name}_deepcopy_{next(_copies)}",
+    )
     copied.attr.name = None
     if self.built:
         copied.initializer = Assign(values_of(self))

@@ -85,10 +85,10 @@ def _array(value: Any) -> Any:
 
 
 def _gradient(weight: Any) -> Any:
-    if not isinstance(weight.grad, tf.IndexedSlices):
-        return weight.grad
+    if not isinstance(weight.accumulated, tf.IndexedSlices):
+        return weight.accumulated
     rows = np.zeros(weight.declared_shape, np.float32)
-    np.add.at(rows, weight.grad.indices.numpy(), weight.grad.values.numpy())
+    np.add.at(rows, weight.accumulated.indices.numpy(), weight.accumulated.values.numpy())
     return rows
 
 

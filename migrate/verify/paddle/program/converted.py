@@ -48,7 +48,7 @@ class _Side:
         weights = [weight for group in chosen._groups for weight in group.weights]
         before = {weight.name: values_of(weight) for weight in weights if weight.built}
         gradients = {
-            weight.name: _gradient(weight) for weight in weights if weight.trainable and weight.grad is not None
+            weight.name: _gradient(weight) for weight in weights if weight.trainable and weight.accumulated is not None
         }
         step(chosen)
         after = {
@@ -62,7 +62,7 @@ def _named(weights: list[Weight]) -> dict[str, Weight]:
 
 
 def _gradient(weight: Weight) -> Any:
-    gradient = weight.grad
+    gradient = weight.accumulated
     if isinstance(gradient, tf.IndexedSlices):
         return gradient.indices.numpy(), gradient.values.numpy()
     return packed(np.asarray(gradient))
