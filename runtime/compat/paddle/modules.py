@@ -14,6 +14,7 @@ from runtime import nn
 from runtime.compat import absent
 from runtime.compat.paddle import files, functions, high_level, loading, optimizing, precision, recording, version_3
 from runtime.compat.paddle.tensor import Tensor, applied, plain
+from runtime.compat.paddle.weights import gradient_of
 from runtime.nn import functional, initializer, metric, optimizer, regularizer
 from runtime.nn.layer import Layer
 from runtime.nn.optimizer import lr
@@ -143,7 +144,7 @@ def _clip_grad_norm(
         for weight in ([parameters] if isinstance(parameters, Weight) else parameters)
         if weight.accumulated is not None
     ]
-    dense = [plain(weight.grad) for weight in weights]
+    dense = [gradient_of(weight).value for weight in weights]
     if not dense:
         return Tensor(tf.constant(0.0))
     norms = tf.stack([tf.norm(gradient, norm_type) for gradient in dense])
@@ -161,7 +162,7 @@ def _clip_grad_norm(
 def _clip_grad_value(parameters: Any, clip_value: float) -> None:
     for weight in [parameters] if isinstance(parameters, Weight) else parameters:
         if weight.accumulated is not None:
-            weight.accumulated = tf.clip_by_value(plain(weight.grad), -clip_value, clip_value)
+            weight.accumulated = tf.clip_by_value(gradient_of(weight).value, -clip_value, clip_value)
 
 
 _DTYPES = {

@@ -17,7 +17,7 @@ from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["methods"]
+__all__ = ["gradient_of", "methods"]
 
 #: What tensors have that weights have not, or have otherwise.
 _OF_TENSORS = (
@@ -52,15 +52,17 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
     yield TableWeight, "tensor", _whole(TableWeight.tensor)
 
 
-def _gradient(self: Weight) -> Tensor | None:
-    """Return the sum of the gradients, of all declared rows of a table."""
-    gradient = self.accumulated
-    if gradient is None:
-        return None
+def gradient_of(weight: Weight) -> Tensor:
+    """Return the sum of the gradients of a weight that has one, of all declared rows of a table."""
+    gradient = weight.accumulated
     if isinstance(gradient, tf.IndexedSlices):
-        rows = self.declared_shape[0]
+        rows = weight.declared_shape[0]
         gradient = tf.math.unsorted_segment_sum(gradient.values, gradient.indices, rows)
     return Tensor(tf.convert_to_tensor(gradient))
+
+
+def _gradient(self: Weight) -> Tensor | None:
+    return None if self.accumulated is None else gradient_of(self)
 
 
 def _set_gradient(self: Weight, gradient: Any) -> None:

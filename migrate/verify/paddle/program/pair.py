@@ -29,7 +29,7 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     Raises:
         MigrateError: a program fails, makes no step, or makes other steps than the other.
     """
-    job = {"seed": settings.seed, "steps": settings.steps}
+    job: workers.Job = {"seed": settings.seed, "steps": settings.steps}
     own, other = (
         [_located(argument, Path(original).resolve(), Path(path).resolve()) for argument in settings.arguments]
         for path in (original, converted)
