@@ -116,10 +116,10 @@ def unique(
     del sorted  # they are
     from runtime.compat.paddle import functions
 
-    found = functions.unique(input, False, return_inverse, return_counts, dim)
+    different = functions.unique(input, False, return_inverse, return_counts, dim)
     if not return_inverse or dim is not None:
-        return found
-    parts = list(found)
+        return different
+    parts = list(different)
     parts[1] = tf.reshape(parts[1], tensor(input).shape)
     return tuple(parts)
 

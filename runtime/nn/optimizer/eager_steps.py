@@ -41,7 +41,7 @@ class EagerSteps:
             rate: the learning rate, a float32 scalar.
         """
         variables = [weight.variable for weight, _ in pairs]
-        key = kind, tuple(map(id, variables)), tuple(isinstance(one, tf.IndexedSlices) for _, one in pairs)
+        key = kind, tuple(map(id, variables)), tuple(isinstance(gradient, tf.IndexedSlices) for _, gradient in pairs)
         if kind is None or key not in self._graphs or _tf_private_tapes.records():
             self._update({id(weight): gradient for weight, gradient in pairs}, rate)
             self._graphs.setdefault(key, (None, variables))
@@ -57,8 +57,8 @@ class EagerSteps:
         """Return the graph of a step: a function of the rate and of the parts of the gradients."""
         forms = [(weight, getattr(gradient, "dense_shape", None), _parts(gradient)) for weight, gradient in pairs]
 
-        def step(rate: tf.Tensor, *given: tf.Tensor) -> None:
-            parts = iter(given)
+        def step(rate: tf.Tensor, *flat: tf.Tensor) -> None:
+            parts = iter(flat)
             gradients = {
                 id(weight): next(parts) if len(own) == 1 else tf.IndexedSlices(next(parts), next(parts), shape)
                 for weight, shape, own in forms

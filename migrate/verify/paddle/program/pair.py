@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     Raises:
         MigrateError: a program fails, makes no step, or makes other steps than the other.
     """
-    job: workers.Job = {"seed": settings.seed, "steps": settings.steps}
+    job: dict[str, Any] = {"seed": settings.seed, "steps": settings.steps}
     own, other = (
         [_located(argument, Path(original).resolve(), Path(path).resolve()) for argument in settings.arguments]
         for path in (original, converted)

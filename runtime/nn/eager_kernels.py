@@ -52,22 +52,22 @@ class _Kernel:
         self._learns = [number for number, tensor in enumerate(tensors) if tensor.dtype.is_floating]
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
 
-        def forward(*given: tf.Tensor) -> Any:
-            left = iter(given)
+        def forward(*parts: tf.Tensor) -> Any:
+            left = iter(parts)
             own = [next(left) if isinstance(value, tf.Tensor) else value for value in positional]
             return function(*own, **{k: next(left) if isinstance(v, tf.Tensor) else v for k, v in named.items()})
 
-        def backward(*given: tf.Tensor) -> Any:
-            inputs = [given[number] for number in self._learns]
+        def backward(*parts: tf.Tensor) -> Any:
+            inputs = [parts[number] for number in self._learns]
             with tf.GradientTape() as tape:
                 for each in inputs:
                     tape.watch(each)
-                outputs = tf.nest.flatten(forward(*given[: len(specs)]))
-            return tape.gradient(outputs, inputs, list(given[len(specs) :]))
+                outputs = tf.nest.flatten(forward(*parts[: len(specs)]))
+            return tape.gradient(outputs, inputs, list(parts[len(specs) :]))
 
         self._forward = _traced(forward, specs)
         outputs = tf.nest.flatten(self._forward.structured_outputs)
-        self._backward = _traced(backward, [*specs, *(tf.TensorSpec(one.shape, one.dtype) for one in outputs)])
+        self._backward = _traced(backward, [*specs, *(tf.TensorSpec(output.shape, output.dtype) for output in outputs)])
 
     def __call__(self, positional: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Return what the function does."""
