@@ -76,6 +76,8 @@ def is_folder(path: str, options: Options, siblings: Mapping[str, str]) -> bool:
 
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str], makes_tables: bool) -> SourceResult:
     if is_folder(path, options, siblings):
+        if (stays := eager.of_graphs(path, text, siblings)) is not None:
+            return stays
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
         return folder.convert(path, text, siblings, inputs, options.switches, options.unbucket)

@@ -14,6 +14,7 @@ from runtime import nn
 from runtime.compat import absent
 from runtime.compat.paddle import files, functions, high_level, loading, optimizing, precision, recording, version_3
 from runtime.compat.paddle.tensor import Tensor, applied, plain
+from runtime.compat.paddle.weights import gradient_of
 from runtime.nn import functional, initializer, metric, optimizer, regularizer
 from runtime.nn.layer import Layer
 from runtime.nn.optimizer import lr
@@ -139,27 +140,29 @@ def _clip_grad_norm(
     """Scale the gradients that weights hold so that their norm together is at most `max_norm`; return what it was."""
     del error_if_nonfinite
     weights = [
-        weight for weight in ([parameters] if isinstance(parameters, Weight) else parameters) if weight.grad is not None
+        weight
+        for weight in ([parameters] if isinstance(parameters, Weight) else parameters)
+        if weight.accumulated is not None
     ]
-    dense = [tf.convert_to_tensor(weight.grad) for weight in weights]
+    dense = [gradient_of(weight).value for weight in weights]
     if not dense:
         return Tensor(tf.constant(0.0))
     norms = tf.stack([tf.norm(gradient, norm_type) for gradient in dense])
     total = tf.norm(norms, norm_type)
     factor = tf.minimum(1.0, max_norm / (total + 1e-6))
     for weight in weights:
-        gradient = weight.grad
+        gradient = weight.accumulated
         if isinstance(gradient, tf.IndexedSlices):
-            weight.grad = tf.IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
+            weight.accumulated = tf.IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
         else:
-            weight.grad = gradient * factor
+            weight.accumulated = gradient * factor
     return Tensor(total)
 
 
 def _clip_grad_value(parameters: Any, clip_value: float) -> None:
     for weight in [parameters] if isinstance(parameters, Weight) else parameters:
-        if weight.grad is not None:
-            weight.grad = tf.clip_by_value(tf.convert_to_tensor(weight.grad), -clip_value, clip_value)
+        if weight.accumulated is not None:
+            weight.accumulated = tf.clip_by_value(gradient_of(weight).value, -clip_value, clip_value)
 
 
 _DTYPES = {

@@ -12,7 +12,7 @@ import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
@@ -39,6 +39,15 @@ class Tensor(Protocol):
         """Add to the gradient of a leaf."""
 
 
+class _Input(NamedTuple):
+    """A tensor of an earlier segment as it was when it was used: what changes it in place gives it another segment."""
+
+    value: tf.Tensor
+    tensor: Tensor
+    segment: Segment | None
+    leaf: bool
+
+
 class Segment:
     """What one tape has recorded, and the tensors of earlier segments that were used in it."""
 
@@ -46,14 +55,14 @@ class Segment:
         """Begin to record."""
         self.number = next(_numbers)
         self.tape = tf.GradientTape(persistent=True)
-        self.inputs: dict[int, tuple[tf.Tensor, Tensor]] = {}
+        self.inputs: dict[int, _Input] = {}
         self.tape.__enter__()
 
     def use(self, value: tf.Tensor, tensor: Tensor) -> None:
         """Note that the value of a tensor of an earlier segment, or of a leaf, is used here."""
         if id(value) not in self.inputs and value.dtype.is_floating:
             self.tape.watch(value)
-            self.inputs[id(value)] = value, tensor
+            self.inputs[id(value)] = _Input(value, tensor, tensor.segment, tensor.leaf)
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
@@ -169,13 +178,13 @@ class _Sources:
             computed = _tf_private_tapes.gradients(
                 segment.tape,
                 [value for value, _ in targets],
-                [*sources, *(value for value, _ in inputs), *(source.value for source in own)],
+                [*sources, *(used.value for used in inputs), *(source.value for source in own)],
                 [tf.ones_like(value) if factor is None else factor for value, factor in targets],
             )
         for variable, weight in weights:
             self._weight(weight, _of_matrix(weight, variable, computed.pop(0)))
-        for value, tensor in inputs:
-            self._input(value, tensor, computed.pop(0))
+        for used in inputs:
+            self._input(used, computed.pop(0))
         for tensor, gradient in zip(own, computed, strict=True):
             self._add(tensor, gradient)
 
@@ -184,18 +193,19 @@ class _Sources:
             self._add(weight, gradient)
         elif weight.trainable and gradient is not None:
             self.reached = True
-            weight.grad = gradient if weight.grad is None else _sum(weight.grad, gradient)
+            before = weight.accumulated
+            weight.accumulated = gradient if before is None else _sum(before, gradient)
 
-    def _input(self, value: tf.Tensor, tensor: Tensor, gradient: Any) -> None:
+    def _input(self, used: _Input, gradient: Any) -> None:
         if gradient is None:
             return
         if self.wanted is not None:
-            self._add(tensor, gradient)
-        elif tensor.leaf:
+            self._add(used.tensor, gradient)
+        elif used.leaf:
             self.reached = True
-            tensor.add_gradient(tf.convert_to_tensor(gradient))
-        if tensor.segment is not None:
-            self._left[tensor.segment].append((value, tf.convert_to_tensor(gradient)))
+            used.tensor.add_gradient(tf.convert_to_tensor(gradient))
+        if used.segment is not None:
+            self._left[used.segment].append((used.value, tf.convert_to_tensor(gradient)))
 
     def _add(self, source: Any, gradient: Any) -> None:
         if gradient is not None:

@@ -116,10 +116,10 @@ def unique(
     del sorted  # they are
     from runtime.compat.paddle import functions
 
-    values = functions.unique(input, False, return_inverse, return_counts, dim)
+    different = functions.unique(input, False, return_inverse, return_counts, dim)
     if not return_inverse or dim is not None:
-        return values
-    parts = list(values)
+        return different
+    parts = list(different)
     parts[1] = tf.reshape(parts[1], tensor(input).shape)
     return tuple(parts)
 

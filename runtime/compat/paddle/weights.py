@@ -18,7 +18,7 @@ from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["methods"]
+__all__ = ["gradient_of", "methods"]
 
 #: What tensors have that weights have not, or have otherwise.
 _OF_TENSORS = (
@@ -48,9 +48,27 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
     yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
     yield Weight, "__iter__", lambda self: iter(_tensor(self))
     yield Weight, "__deepcopy__", _copied
+    yield Weight, "grad", property(_gradient, _set_gradient)
     for name in _VALUES:
         yield TableWeight, name, _values(name)
     yield TableWeight, "tensor", _whole(TableWeight.tensor)
+
+
+def gradient_of(weight: Weight) -> Tensor:
+    """Return the sum of the gradients of a weight that has one, of all declared rows of a table."""
+    gradient = weight.accumulated
+    if isinstance(gradient, tf.IndexedSlices):
+        rows = weight.declared_shape[0]
+        gradient = tf.math.unsorted_segment_sum(gradient.values, gradient.indices, rows)
+    return Tensor(tf.convert_to_tensor(gradient))
+
+
+def _gradient(self: Weight) -> Tensor | None:
+    return None if self.accumulated is None else gradient_of(self)
+
+
+def _set_gradient(self: Weight, gradient: Any) -> None:
+    self.accumulated = plain(gradient)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +127,11 @@ def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
         )
     copied = copy.copy(self)
     memo[id(self)] = copied
-    copied.grad, copied.attr, copied.generated = None, copy.copy(self.attr), f"{self.name}_deepcopy_{next(_copies)}"
+    copied.accumulated, copied.attr, copied.generated = (
+        None,
+        copy.copy(self.attr),
+        f"{self.name}_deepcopy_{next(_copies)}",
+    )
     copied.attr.name = None
     if self.built:
         copied.initializer = Assign(values_of(self))

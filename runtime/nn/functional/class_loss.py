@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.eager_kernels import eager_kernel
 from runtime.nn.functional.activation import label_smooth
-from runtime.nn.functional.eager_kernels import eager_kernel
 from runtime.nn.functional.reducing import REDUCTIONS, divided, reduced
 from runtime.nn.functional.tensors import axis_of, rank, sizes, tensor, with_static
 

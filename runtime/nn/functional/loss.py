@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.eager_kernels import eager_kernel
 from runtime.nn.functional.activation import pairwise_distance
-from runtime.nn.functional.eager_kernels import eager_kernel
 from runtime.nn.functional.elementwise import clip, minimum
 from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.reducing import reduced

@@ -111,7 +111,9 @@ class Optimizer:
     def step(self) -> None:
         """Apply the gradients that the weights hold, in eager code."""
         weights = [weight for group in self._groups for weight in group.weights]
-        pairs = [(weight, weight.grad) for weight in weights if weight.trainable and weight.grad is not None]
+        pairs = [
+            (weight, weight.accumulated) for weight in weights if weight.trainable and weight.accumulated is not None
+        ]
         if pairs:
             self._eager.make(pairs, self._kind(), tf.convert_to_tensor(self.get_lr(), tf.float32))
 

@@ -57,8 +57,8 @@ class EagerSteps:
         """Return the graph of a step: a function of the rate and of the parts of the gradients."""
         forms = [(weight, getattr(gradient, "dense_shape", None), _parts(gradient)) for weight, gradient in pairs]
 
-        def step(rate: tf.Tensor, *tensors: tf.Tensor) -> None:
-            parts = iter(tensors)
+        def step(rate: tf.Tensor, *flat: tf.Tensor) -> None:
+            parts = iter(flat)
             gradients = {
                 id(weight): next(parts) if len(own) == 1 else tf.IndexedSlices(next(parts), next(parts), shape)
                 for weight, shape, own in forms

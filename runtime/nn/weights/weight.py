@@ -65,7 +65,7 @@ class Weight:
         #: Whether optimizers change it.
         self.trainable = self.attr.trainable
         #: In eager code: the sum of the gradients that `backward` computed since `clear_grad`, or None.
-        self.grad: Any = None
+        self.accumulated: Any = None
         #: Its place in the model, such as `linear_0.weight`; empty as long as no model was built.
         self.path = ""
         #: Its place in the order in which weights were described.
@@ -128,7 +128,7 @@ class Weight:
 
     def clear_grad(self) -> None:
         """Forget the gradients of eager code."""
-        self.grad = None
+        self.accumulated = None
 
     clear_gradient = clear_grad
 

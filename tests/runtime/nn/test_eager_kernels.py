@@ -11,8 +11,8 @@ from tensorflow.python.eager import context
 
 from runtime import _tf_private_functions, _tf_private_tapes
 from runtime.nn import functional
+from runtime.nn.eager_kernels import eager_kernel
 from runtime.nn.functional import class_loss, loss
-from runtime.nn.functional.eager_kernels import eager_kernel
 
 FLOATS = np.random.default_rng(0).uniform(0.1, 0.9, [2, 4, 3]).astype(np.float32)
 CALLS: dict[str, tuple[Any, ...]] = {

@@ -44,7 +44,7 @@ def _trained(make: Callable[[Any], Optimizer]) -> tuple[list[Any], Optimizer]:
             loss = tf.reduce_sum(layer(embedding(ids)) ** 2)
         weights = [*embedding.parameters(), *layer.parameters()]
         for weight, gradient in zip(weights, tape.gradient(loss, [one.variable for one in weights]), strict=True):
-            weight.grad = gradient
+            weight.accumulated = gradient
         optimizer.step()
         if isinstance(optimizer._learning_rate, optimizers.lr.LRScheduler):
             optimizer._learning_rate.step()
@@ -67,7 +67,7 @@ def _stepped(optimizer: Optimizer, weight: Any, times: int = 3) -> float:
     """Return how far the last of some steps with a gradient of 1 moves a weight."""
     before = 0.0
     for _ in range(times):
-        weight.grad, before = tf.ones([1]), float(weight.numpy()[0])
+        weight.accumulated, before = tf.ones([1]), float(weight.numpy()[0])
         optimizer.step()
     return before - float(weight.numpy()[0])
 

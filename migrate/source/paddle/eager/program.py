@@ -24,7 +24,8 @@ ALL = "all"
 _INSTALL = f"from {_FACADE} import install"
 _EMBEDDING = "paddle.nn.Embedding"
 #: Packages whose own code calls Paddle, by the beginning of their names.
-_OVER_PADDLE = ("paddle", "pgl", "parl", "ppdet", "ppcls")
+_PGL = "pgl"
+_OVER_PADDLE = ("paddle", _PGL, "parl", "ppdet", "ppcls")
 _SUPPORTED = "a `paddle.nn.Layer` trained by `loss.backward()` and an optimizer's `step()`, or by `paddle.Model`"
 _EAGER = f"write the program as eager code: {_SUPPORTED}"
 _STATIC = "static graphs are read in the `static_model.py` of a model's folder alone"
@@ -48,6 +49,27 @@ def is_of_paddle_1(text: str) -> bool:
     """Whether a file uses an interface that Paddle has given up."""
     given_up = tuple(f"{name}." for name in _WHOLE[:2])
     return any(f"{use.dotted}.".startswith(given_up) for use in uses(ast.parse(text)))
+
+
+def of_graphs(path: str, text: str, siblings: Mapping[str, str]) -> SourceResult | None:
+    """Return the result for a file of a folder whose model is one of graphs, which stays; None in another folder."""
+    name = path.rpartition("/")[2]
+    files = {name: text, **{other: content for other, content in siblings.items() if other.endswith(".py")}}
+    of_pgl = [other for other, content in sorted(files.items()) if _PGL in content and _imports_pgl(content)]
+    if not of_pgl:
+        return None
+    if of_pgl[0] == name:
+        return SourceResult(path, KIND, text, text, tuple(_packages(path, text, ast.parse(text), {})))
+    message = f"a part of the model, which stays with Paddle because of what is said of {of_pgl[0]}"
+    noted = Finding(RULE, "file", State.NOTED, Location(path, 1, 1), message)
+    return SourceResult(path, KIND, text, text, (noted,))
+
+
+def _imports_pgl(text: str) -> bool:
+    try:
+        return any(name.partition(".")[0] == _PGL for name, _ in _imported(ast.parse(text)))
+    except SyntaxError:
+        return False
 
 
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
@@ -191,7 +213,7 @@ def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str
                 _place(path, node),
                 f"`{top}` is a package over Paddle",
                 "its own code needs Paddle itself, which cannot be in a process with the façade"
-                if top != "pgl"
+                if top != _PGL
                 else "its graphs need Paddle itself, so programs for graphs stay with Paddle",
                 f"write what the program takes from `{top}` with `paddle.nn` and NumPy: supported is {_SUPPORTED}",
                 _line(text, node),

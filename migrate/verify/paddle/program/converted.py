@@ -44,7 +44,11 @@ class _Side:
         """Make a step of an optimizer, and record it."""
         weights = [weight for group in chosen._groups for weight in group.weights]
         before = {weight.name: values_of(weight) for weight in weights if weight.built}
-        gradients = {one.name: array_of(one.grad) for one in weights if one.trainable and one.grad is not None}
+        gradients = {
+            weight.name: array_of(weight.accumulated)
+            for weight in weights
+            if weight.trainable and weight.accumulated is not None
+        }
         step(chosen)
         after = {one.name: packed(values_of(one), before[one.name]) for one in weights if one.name in before}
         self.steps.step(gradients, after)

@@ -80,6 +80,20 @@ def test_a_name_that_is_missing_is_one_finding(text: str) -> None:
     assert message in found.message and reason in found.reason and action in found.action
 
 
+def test_a_folder_for_graphs_is_told_so_once() -> None:
+    head = "import paddle\nimport pgl\n"
+    trainer = "class DygraphModel:\n    def create_model(self, config):\n        return None\n"
+    files = {"dygraph_model.py": head + trainer, "net.py": head}
+    both = [
+        convert_text(name, text, Options(), {other: files[other] for other in files if other != name})
+        for name, text in files.items()
+    ]
+    assert not any(result.changed for result in both)
+    (found,), (noted,) = (result.findings for result in both)
+    assert found.state is State.UNSUPPORTED and "`pgl` is a package over Paddle" in found.message
+    assert noted.state is State.NOTED and "because of what is said of dygraph_model.py" in noted.message
+
+
 def test_what_imports_a_file_that_stays_stays_too() -> None:
     text = "import paddle\nimport middle\n" + BODY
     result = run(text, middle="import net\n", net="import pgl\n")

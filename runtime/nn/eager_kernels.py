@@ -52,18 +52,18 @@ class _Kernel:
         self._learns = [number for number, tensor in enumerate(tensors) if tensor.dtype.is_floating]
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
 
-        def forward(*tensors: tf.Tensor) -> Any:
-            left = iter(tensors)
+        def forward(*parts: tf.Tensor) -> Any:
+            left = iter(parts)
             own = [next(left) if isinstance(value, tf.Tensor) else value for value in positional]
             return function(*own, **{k: next(left) if isinstance(v, tf.Tensor) else v for k, v in named.items()})
 
-        def backward(*tensors: tf.Tensor) -> Any:
-            inputs = [tensors[number] for number in self._learns]
+        def backward(*parts: tf.Tensor) -> Any:
+            inputs = [parts[number] for number in self._learns]
             with tf.GradientTape() as tape:
                 for each in inputs:
                     tape.watch(each)
-                outputs = tf.nest.flatten(forward(*tensors[: len(specs)]))
-            return tape.gradient(outputs, inputs, list(tensors[len(specs) :]))
+                outputs = tf.nest.flatten(forward(*parts[: len(specs)]))
+            return tape.gradient(outputs, inputs, list(parts[len(specs) :]))
 
         self._forward = _traced(forward, specs)
         outputs = tf.nest.flatten(self._forward.structured_outputs)
