@@ -106,7 +106,8 @@ def test_a_module_that_is_imported_by_a_text_is_seen(call: str, tmp_path: Path) 
         files = {"reg.py": HEAD + reg, "parts/reg.py": HEAD + reg, "parts/__init__.py": "", "main.py": text}
         root = write(tmp_path / verdict, files | ({"parts/main.py": text} if call.endswith('"parts")') else {}))
         results = convert(root)
-        assert set(verdicts(results).values()) == {verdict}
+        # What takes names of a file that `runpy` runs keeps the tables, whatever they are.
+        assert set(verdicts(results).values()) == {"unsupported" if "runpy" in call else verdict}
 
 
 def test_what_a_text_cannot_name_is_not_related(tmp_path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import libcst as cst
 
-from migrate.source.flow import Symbol, loops_around
+from migrate.source.flow import Symbol
+from migrate.source.tensorflow.base.arguments import is_name
 from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -14,6 +13,7 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.calls.exclusive_conditions import cannot_both_run
 
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 #: Calls that start another graph.
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
 #: Functions of Python whose one call lets what they are given run any number of times later.
@@ -21,9 +21,12 @@ REPEATING = {"builtins.iter", "collections.defaultdict", "dataclasses.field"}
 
 
 @cached_query
-def repeated(file: File, node: cst.CSTNode) -> bool:
-    """True if `node` may run several times in one graph: in a loop, or in a function that is called repeatedly."""
-    return any(_repeats_here(file, one) for one in reached(node, lambda one: _sites_in_graph(file, one)))
+def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
+    """True if `node` may run several times in one graph: in a loop, or in a function that is called repeatedly.
+
+    With `skips`, conditional code in such a function is assumed to run in only one of its calls.
+    """
+    return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
 
 
 def is_run_later(file: File, site: cst.CSTNode) -> bool:
@@ -34,7 +37,7 @@ def is_run_later(file: File, site: cst.CSTNode) -> bool:
     return any(isinstance(value, Symbol) and value.name in REPEATING for value in values)
 
 
-def _sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
+def sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
     """Return the calls of the function around `node` that run it in the caller's graph."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     if _loop(file, node) is not None or function is None or _graphs(file, function):
@@ -42,16 +45,53 @@ def _sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
     return call_sites(file, function)
 
 
-def _repeats_here(file: File, node: cst.CSTNode) -> bool:
+def repeats_here(file: File, node: cst.CSTNode, skips: bool) -> bool:
     """True for a node in a loop, or in a function with two calls in one graph."""
-    if (loop := _loop(file, node)) is not None:
+    loop, sites = _loop(file, node), sites_in_graph(file, node)
+    if loop is not None:
         return not _graphs(file, loop)
-    return any(_both(file, *calls) for calls in combinations(_sites_in_graph(file, node), 2))
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    skips_here = skips and function is not None and _may_be_skipped(file, function, node)
+    for i, first in enumerate(sites):
+        for second in sites[i + 1 :]:
+            if _hands_up(file, first) is not _hands_up(file, second):
+                continue  # one of the calls runs the other
+            if _both(file, first, second) and not (skips_here and _differ(file, first, second)):
+                return True
+    return False
+
+
+def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
+    """Return the method around a call of the base class's method of the same name: one call then runs the other.
+
+    Constructors are excluded, since each class has call sites of its own.
+    """
+    function = file.tree.enclosing(call, cst.FunctionDef)
+    if function is None or function.name.value == "__init__":
+        return None
+    callee = call.func
+    named = isinstance(callee, cst.Attribute) and callee.attr.value == function.name.value
+    receiver = callee.value if isinstance(callee, cst.Attribute) and named else None
+    return function if isinstance(receiver, cst.Call) and is_name(receiver.func, "super") else None
 
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     """Return the outermost loop around `node` within its function."""
-    return next(reversed([*loops_around(file.tree, node)]), None)
+    found: cst.CSTNode | None = None
+    for around in file.tree.ancestors(node):
+        if isinstance(around, FUNCTIONS):
+            return found
+        first = _taken_once(around)
+        if isinstance(around, cst.For | cst.While | cst.BaseComp) and not (first and file.tree.contains(first, node)):
+            found = around
+    return found
+
+
+def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return the iterable of a loop, which is evaluated once, before the first iteration."""
+    if isinstance(loop, cst.For):
+        return loop.iter
+    return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
 
 
 def _graphs(file: File, code: cst.CSTNode) -> list[cst.Call]:
@@ -61,6 +101,12 @@ def _graphs(file: File, code: cst.CSTNode) -> list[cst.Call]:
     if isinstance(code, cst.Module):
         return [call for call in calls if tree.module_of(call) is code]
     return [call for call in calls if tree.contains(code, call)]
+
+
+def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:
+    """True if two calls have different arguments."""
+    texts = [[file.tree.source(arg) for arg in call.args] for call in (first, second)]
+    return texts[0] != texts[1]
 
 
 def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
@@ -77,6 +123,22 @@ def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
     return not any(start < tree.span(graph)[0] < end for graph in _graphs(file, module))
 
 
+def _may_be_skipped(file: File, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
+    """True for conditional code, including code after a conditional `return`, as in a class for training and tests."""
+    if any(isinstance(a, cst.If) and file.tree.contains(function, a) for a in file.tree.ancestors(node)):
+        return True
+    start = file.tree.span(node)[0]
+    early = [one for one in function.body.body if isinstance(one, cst.If) and file.tree.span(one)[0] < start]
+    return any(isinstance(part, cst.Return) for one in early for part in _statements(one.body))
+
+
+def _statements(suite: cst.BaseSuite) -> list[cst.CSTNode]:
+    """Return the simple statements directly in `suite`."""
+    lines = [line for line in suite.body if isinstance(line, cst.SimpleStatementLine)]
+    plain = [one for one in suite.body if not isinstance(one, cst.BaseStatement)]
+    return [*plain, *(part for line in lines for part in line.body)]
+
+
 def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
     """True if no graph has both: they are in different branches of an `if` that is reached once."""
     branches = _separating(file, first, second)
@@ -84,13 +146,26 @@ def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
 
 
 def _separating(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.If | None:
-    """Return the `if` that has the two nodes in different branches, of which at most one runs; else None."""
+    """Return the `if` of whose branches at most one runs, with only one of the two nodes in it; else None."""
     for around in file.tree.ancestors(first):
         if isinstance(around, cst.FunctionDef | cst.Lambda):
             return None
-        if isinstance(around, cst.If):
-            branches = [around.body, *([around.orelse] if around.orelse is not None else [])]
-            held = [[file.tree.contains(branch, node) for branch in branches] for node in (first, second)]
-            if any(held[0]) and any(held[1]) and held[0] != held[1]:
-                return around
-    return None
+        if not isinstance(around, cst.If):
+            continue
+        ways = [around.body, *([around.orelse] if around.orelse is not None else [])]
+        held = [[file.tree.contains(way, node) for way in ways] for node in (first, second)]
+        if any(held[0]) and any(held[1]) and held[0] != held[1]:
+            return around
+        if not any(held[1]) and _returns_before(file, around, second) and held[0][0]:
+            return around
+    return _separating(file, second, first) if file.tree.span(second)[0] < file.tree.span(first)[0] else None
+
+
+def _returns_before(file: File, branch: cst.If, later: cst.CSTNode) -> bool:
+    """True if the body of `branch` ends with `return` or `raise`, and `later` comes after it in the same block."""
+    block = file.tree.parent(branch)
+    after = block is not None and file.tree.contains(block, later)
+    last = _statements(branch.body)[-1:]
+    return (
+        after and file.tree.span(later)[0] > file.tree.span(branch)[0] and isinstance(last[0], cst.Return | cst.Raise)
+    )

@@ -237,6 +237,6 @@ def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     return (
         unknown
         or any(in_loop(file, site) or is_run_later(file, site) for site in sites)
-        or any(repeated(file, site) for site in sites)
+        or any(repeated(file, site, skips=False) for site in sites)
         or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )

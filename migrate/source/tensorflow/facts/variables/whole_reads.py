@@ -158,4 +158,4 @@ def _adds_once(file: File, read: cst.BaseExpression, creation: Creation) -> bool
     function = file.tree.enclosing(read, cst.FunctionDef)
     beside = function is file.tree.enclosing(creation.call, cst.FunctionDef)
     is_open = isinstance(function, cst.FunctionDef) and not beside and flow_of(file).is_open(function)
-    return not (is_open or repeated(file, read) or file.calls("Graph", "reset_default_graph"))
+    return not (is_open or repeated(file, read, skips=False) or file.calls("Graph", "reset_default_graph"))
