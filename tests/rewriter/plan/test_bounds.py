@@ -144,7 +144,7 @@ def test_what_still_bounds_a_table_that_gave_up_its_buckets(way: str, dry_run: b
 def test_unbucket_is_not_said_to_give_each_id_a_row_where_it_does_not(way: str, graph: tf.Graph) -> None:
     tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), CHAINED[way]())
     (line,) = growth_lines(judged(graph))
-    assert "into buckets, which `unbucket` does not end, because `" in line and line.endswith("bounds them before that")
+    assert "`unbucket` cannot give them rows of their own, because `" in line and line.endswith("bounds them before that")
 
 
 @pytest.mark.parametrize("dry_run", [True, False], ids=["dry", "applied"])

@@ -65,9 +65,9 @@ def test_files_of_a_folder_are_written_once_for_all_of_them(monkeypatch: pytest.
     written_files: list[str] = []
     write_file = folder.write
 
-    def counting(program: Program, path: str, rules: str = "") -> Written:
+    def counting(program: Program, path: str, rules: str = "", unbucket: bool = False) -> Written:
         written_files.append(path)
-        return write_file(program, path, rules)
+        return write_file(program, path, rules, unbucket)
 
     monkeypatch.setattr(folder, "write", counting)
     folder._texts.cache_clear()
