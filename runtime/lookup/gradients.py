@@ -14,7 +14,8 @@ from runtime import _tf_private, native
 
 def _slices(gradient: tf.Tensor, keys: tf.Tensor, shaped: tf.Tensor) -> tf.IndexedSlices:
     """Return values float [n, dim] at indices int64 keys [n]; `shaped` has the shape [0, dim] of the anchor."""
-    values = gradient if gradient.shape.rank == 2 else tf.reshape(gradient, [-1, shaped.shape.as_list()[1]])
+    flat = isinstance(gradient, tf.Tensor) and gradient.shape.rank == 2  # that of a `tf.gather` of rows has slices
+    values = gradient if flat else tf.reshape(gradient, [-1, shaped.shape.as_list()[1]])
     indices = keys if keys.dtype == tf.int64 else tf.cast(keys, tf.int64)
     indices = indices if indices.shape.rank == 1 else tf.reshape(indices, [-1])
     # The dense shape is needed because tf.cond requires equal structures from both branches.
