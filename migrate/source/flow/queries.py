@@ -56,7 +56,12 @@ _frozen = False
 
 
 class ValueFlow:
-    """The solved points-to analysis of one program."""
+    """The solved points-to analysis of one program: for each expression, the set of values that it may have.
+
+    A value is what one place of the code creates (`values.py`); lists, dicts and objects are holders of others. A value
+    escapes where code that is not read gets it. A function is open where such code may call it, and its parameters are
+    then `Unknown`, which may be anything.
+    """
 
     @_garbage_collection_paused()
     def __init__(

@@ -21,7 +21,9 @@ _ATTRIBUTES = {"Cast": {"DstT": tf.float64}, "CheckNumerics": {"message": ""}}
 def _inputs(kind: str) -> list[Any]:
     """Return inputs of an op, in order: numbers from 0 to 1, truth values, or a list where it takes one."""
     inputs = list[Any]()
-    for argument in op_def_registry.get(kind).input_arg:
+    definition = op_def_registry.get(kind)
+    assert definition is not None, f"TensorFlow has no op type `{kind}`: write it in `BY_ELEMENT` as graphs do"
+    for argument in definition.input_arg:
         values = _DRAWN.random(_SHAPE, np.float32)
         numbers = values > 0.5 if argument.type == tf.bool.as_datatype_enum else values
         inputs.append([values, values + 1] if argument.number_attr else numbers)
@@ -45,7 +47,7 @@ def test_an_op_by_element_gives_rows_of_the_whole(graph: tf.Graph) -> None:
         at_rows = [[one[_ROWS] for one in given] if isinstance(given, list) else given[_ROWS] for given in inputs]
         pairs[kind] = _op(kind, inputs), _op(kind, at_rows)
     wrong = [kind for kind, (whole, rows) in _run(pairs).items() if not np.allclose(whole[_ROWS], rows, rtol=1e-6)]
-    assert not wrong
+    assert not wrong, "they do not work element by element: take them out of `BY_ELEMENT`; with axes see `rows_at.py`"
 
 
 def test_an_op_that_keeps_zeros_gives_zero_for_zero(graph: tf.Graph) -> None:
@@ -56,4 +58,5 @@ def test_an_op_that_keeps_zeros_gives_zero_for_zero(graph: tf.Graph) -> None:
             inputs[operand] = np.zeros(_SHAPE, np.float32)
             results[kind] = _op(kind, inputs)
     assert len(results) > 30
-    assert not [kind for kind, result in _run(results).items() if result.any()]
+    wrong = [kind for kind, result in _run(results).items() if result.any()]
+    assert not wrong, "a zero there does not give zero: write no number, or that of another operand, in `BY_ELEMENT`"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +14,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 import runtime
-from runtime import config
+from runtime import config, optimizers
+from runtime.native.update_rules import UPDATE_RULES
 from runtime.optimizers import (
     adagrad,
     adagrad_by_addr,
@@ -195,6 +199,20 @@ def test_by_address(case: str) -> None:
             opened.run(train, {ids: batch, factors: values})
         got = rows_of(opened, table, range(_ROWS))
     _close(got, _wanted(rule, starts, start), start)
+
+
+@pytest.mark.usefixtures("graph")
+def test_an_optimizer_that_tensorflow_has_not_has_its_formula_here() -> None:
+    step = v1.train.get_or_create_global_step()
+    compared = {rule.name for rule in UPDATE_RULES.values() if rule.stock}
+    compared |= {make(step).rule for make, _, _ in _CASES.values()}
+    lacking = []
+    for module in pkgutil.iter_modules(optimizers.__path__):
+        create = getattr(importlib.import_module(f"{optimizers.__name__}.{module.name}"), "create_hash_optimizer", None)
+        if create is not None:
+            needed = {"global_step": step} if "global_step" in inspect.signature(create).parameters else {}
+            lacking += [module.name] if create(0.1, **needed).rule not in compared else []
+    assert not lacking, "give each a row of `_CASES`; or name the stock optimizer with its steps in `UPDATE_RULES`"
 
 
 def test_adagrad_decay_gives_the_losses_of_deeprecs_test() -> None:

@@ -1,4 +1,9 @@
-"""Verdicts: which tables are converted, and why others are not. All is decided here, before any text changes."""
+"""Verdicts: which tables are converted, and why others are not. All is decided here, before any text changes.
+
+A judgement begins with the facts: tables, each with the blockers of its own code, and training steps. Rules add
+blockers to a table, or to all tables of a file; only `--assume` takes some away, those that are doubts. Last come
+blockers because of other tables, until no table that moves needs one that stays.
+"""
 
 from __future__ import annotations
 
