@@ -147,8 +147,8 @@ def _own_tables(graph: tf.Graph, view: GraphView, settings: Mapping[str, TableSe
     moved = {*MOVED.get(graph, ()), *moved_before(view)}
     own = dict.fromkeys(table.whole.table_name for table in runtime_tables(graph) if not table.has_base)
     return tuple(
-        f"`{name}` keeps the buckets of its ids, if it has some, because the program makes this table itself, and "
-        "`unbucket` looks at what reads variables: look them up in a variable with a row for each bucket"
+        f"`{name}` keeps the buckets of its ids, if it has some, because the program creates this table itself, and "
+        "`unbucket` only follows lookups of variables: look them up in a variable with a row for each bucket"
         for name in own
         if name not in moved and settings_of(name, settings).unbucket
     )

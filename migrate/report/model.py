@@ -111,7 +111,7 @@ class TableRecord:
     by_parts: bool = False  #: the variable is partitioned and ids alternate between parts: row r is not that of id r
     #: whether a converted table can grow: `bounded`, `free`, or `unknown` to the text; empty for others
     growth: str = ""
-    bound: str = ""  #: what bounds its ids, as far as the text shows it
+    bound: str = ""  #: what bounds its ids, as far as the source shows it
     base_buckets: str = ""  #: source text or number: its ids gave up so many buckets, whose rows they begin as
 
 

@@ -41,7 +41,7 @@ def trial(steps: int, tables: Any, as_json: str | None, as_html: str | None, pro
 
     for path in filter(None, (as_json, as_html)):
         check_writable(Path(path))
-    say(f"running it as it is and with tables, by turns, for {steps} training steps")
+    say(f"running the program unchanged and with tables, in turns, for {steps} training steps")
     with scratch_folder("migrate-trial-") as scratch:
         result = try_out(program, scratch, steps, tables)
     if as_json:

@@ -15,7 +15,7 @@ _BECAUSE = {
     "vocabulary": "a vocabulary numbers ids",
     "range": "the graph keeps ids in a range",
 }
-_WAY = "; give them the setting `unbucket: true`, and each id has a row of its own"
+_WAY = "; with the setting `unbucket: true`, each id gets a row of its own"
 
 
 def growth_lines(tables: Iterable[Table]) -> list[str]:
@@ -30,7 +30,7 @@ def _says(bound: Bound) -> str:
     if not bound.by:
         return "can grow: each new id gets a row"
     if bound.by == "unknown":
-        return "may grow or not, which the graph does not show: ids are computed " + (
+        return "may grow or not, as the graph does not show where ids come from: they are computed " + (
             f"by an op {bound.kind}" if bound.kind else "outside of the graph"
         )
     kept = f", and `unbucket` cannot give them rows of their own, because {bound.reason}" if bound.reason else ""

@@ -216,8 +216,8 @@ def _buckets(column: Any) -> Buckets | None:
     buckets = buckets_below(others or _rows(category)) or vars(column).get("_buckets")
     if buckets is not None and others and _rows(category) - others != buckets.first:
         raise ValueError(
-            f"the column `{column.name}` has {_rows(category) - others} words, and its buckets are said to be behind "
-            f"{buckets.first}: give num_oov_buckets=Buckets(N, first={_rows(category) - others}).widest"
+            f"the column `{column.name}` has {_rows(category) - others} words, but its buckets are declared to follow "
+            f"{buckets.first} words: give num_oov_buckets=Buckets(N, first={_rows(category) - others}).widest"
         )
     return buckets
 

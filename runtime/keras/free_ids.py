@@ -109,7 +109,7 @@ class FreeIds:
         if self.gives_up_buckets:
             raise ValueError(
                 f"`{self.name.removesuffix(':0')}` gave up the buckets of its ids, and the code of its optimizer "
-                "trains the rows of buckets alone: train it with SGD, Adagrad, Adam or AdamW of Keras, or leave the "
+                "trains only the rows of buckets: train it with SGD, Adagrad, Adam or AdamW of Keras, or leave the "
                 "setting `unbucket` out for it"
             )
 

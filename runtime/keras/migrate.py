@@ -157,7 +157,7 @@ class _Copies:
             found = "it trains other weights then"
         if found:
             raise ValueError(
-                f"the layer `{layer.name}` ({type(layer).__name__}) is another when it is made again from its "
+                f"the layer `{layer.name}` ({type(layer).__name__}) differs when it is created again from its "
                 f"configuration: let get_config() return all of its arguments ({found})"
             )
 

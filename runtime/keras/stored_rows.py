@@ -50,7 +50,7 @@ def require_rows(layer: str, store: Any, prefix: str = "") -> None:
     """Raise ValueError if `store` has no rows of a table."""
     if any(prefix + part not in store.keys() for part in _PARTS):  # noqa: SIM118 - an h5 group
         raise ValueError(
-            f"{layer}: the file holds no table rows, as it is of another model: load one that this model saved, or the "
+            f"{layer}: the file has no table rows, because another model saved it: load a file of this model, or the "
             "`.weights.h5` of the original"
         )
 

@@ -104,9 +104,15 @@ NOT_RUN = {
     "docs/rec_sdk.md": "the scripts are the reader's; tests/runtime/compat/mx_rec does so",
     "docs/report.md": "the files are the reader's; the tutorial of a repository runs these commands",
     "docs/rewriter.md": "the graphs are the reader's; tests/rewriter/hook and tests/rewriter/proof do so",
+    "docs/runtime/admission.md": "its command trains the reader's program; tests/migrate/run gives such settings",
+    "docs/runtime/base.md": "its commands convert the reader's files; tests/migrate/source/tensorflow/checks does so",
+    "docs/runtime/checkpoints.md": "its command converts the reader's checkpoint; tests/migrate/checkpoint does so",
+    "docs/runtime/keras.md": "its commands run the reader's program; tests/rewriter/installation does so",
     "docs/sok.md": "the scripts are the reader's; tests/runtime/compat/sok does so",
+    "docs/tables.md": "its command tries the reader's program; tests/migrate/trial does so",
     "docs/trial.md": "the programs are the reader's; the tutorial and tests/migrate/trial run such commands",
     "docs/tutorials/": "tests/docs/test_tutorials.py runs them",
+    "docs/verification.md": "its command compares the reader's files; tests/migrate/verify does so",
 }
 _CODE = ("python", "sh", "")
 

@@ -235,7 +235,7 @@ def test_rows_and_slots_are_in_the_files_of_keras(tmp_path: Any, file: str, func
 @has_layer
 def test_a_file_without_rows_is_refused(tmp_path: Any) -> None:
     layer = fitted(seed=1, functional=False).layers[0]
-    with pytest.raises(ValueError, match="the file holds no table rows"):
+    with pytest.raises(ValueError, match="the file has no table rows"):
         layer.load_own_variables({"1": np.zeros((10, 4), np.float32)})
     column = fc.embedding_column(fc.categorical_column_with_identity("item", 10), 4)
     stock = tf.keras.Sequential([tf.keras.layers.DenseFeatures([column]), tf.keras.layers.Dense(1)])
@@ -313,5 +313,8 @@ def test_a_vocabulary_keeps_the_rows_of_its_words_and_frees_those_of_other_words
 
 
 def test_buckets_behind_another_number_of_words_are_refused() -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"has 2 words, .* behind 5: give num_oov_buckets=Bu"):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(ValueError, match=r"has 2 words, .* follow 5 words: give num_oov_buckets=Bu"),
+    ):
         v1.feature_column.input_layer(features(), [freed(["x", "y"], 5)])

@@ -51,7 +51,7 @@ class Program:
         self.non_mutating = non_mutating  #: libraries that do not modify their arguments
         #: called with each value that a full points-to set leaves out
         self.drop: Callable[[Value], None] = lambda value: None
-        anything = Unknown(None, "more values than are told apart come here")
+        anything = Unknown(None, "too many different values reach this place to tell them apart")
         self.graph = Graph(anything, lambda value: self.drop(value))
         self.fields = Fields(self.graph)
         self.written, self.read, self.on_keys = self.fields.written, self.fields.read, self.fields.on_keys

@@ -123,7 +123,7 @@ class _Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return a class that plain data needs."""
         if (module, name) not in _CLASSES:
-            raise ValueError(f"it names {module}.{name}, which is no plain data")
+            raise ValueError(f"it names {module}.{name}, which is not plain data")
         return super().find_class(module, name)
 
 

@@ -122,8 +122,8 @@ def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
     """
     if isinstance(self, TableWeight) and self.built and frees(self) and len(self.own_rows()[0]):
         raise ValueError(
-            f"the embedding `{self.name}` has rows of ids that gave up their buckets, which a deep copy has no place "
-            "for: give the state_dict of the model to one that is made again"
+            f"the embedding `{self.name}` has rows of ids that gave up their buckets, which a deep copy cannot "
+            "hold: load the state_dict of the model into a newly created model"
         )
     copied = copy.copy(self)
     memo[id(self)] = copied

@@ -141,7 +141,7 @@ class Training:
         if schedule not in _SCHEDULES:
             raise ValueError(f'schedule={schedule!r}: give "step" or "epoch", or leave it out')
         if self.schedules and not schedule:
-            print('the learning rate stays at its first value; run(schedule="step") or "epoch" lets it go on')
+            print('the learning rate does not change; run(schedule="step") or "epoch" applies its schedule')
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
         checkpoints = Checkpoints(model_dir)
         first = checkpoints.restore(session)

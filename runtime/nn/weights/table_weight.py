@@ -168,7 +168,7 @@ class TableWeight(Weight):
         if own:
             raise ValueError(
                 f"the ids of the embedding `{self.name}` gave up their buckets, and {own} have rows of their own, for "
-                "which a matrix has no values: give the values to a model that is made again"
+                "which a matrix has no values: set the values in a newly created model"
             )
         put_matrix(self.table, values)
 

@@ -181,7 +181,7 @@ def test_a_program_of_another_sdk_gives_up_buckets_under_its_facade(sdk: str, tm
     assert done.returncode == 0, done.stderr
     assert any("item [11, 4]: 40 rows of 11 declared" in line for line in said(done)), done.stderr
     own = [line for line in said(done) if "`user` keeps the buckets of its ids" in line]
-    assert bool(own) is (sdk == "deeprec") and all("the program makes this table itself" in line for line in own)
+    assert bool(own) is (sdk == "deeprec") and all("the program creates this table itself" in line for line in own)
     buckets, after = map(int, done.stdout.split()[-2:])
     assert buckets <= 11 and after == buckets, done.stdout  # equal words of one bucket were trained alike
 

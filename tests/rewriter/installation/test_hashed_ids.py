@@ -142,7 +142,7 @@ def test_what_layers_divide_parts(way: str, kind: str) -> None:
 
 
 def test_an_optimizer_that_needs_the_matrix_is_an_error() -> None:
-    with freed(), pytest.raises(ValueError, match="its optimizer trains the rows of buckets alone"):
+    with freed(), pytest.raises(ValueError, match="its optimizer trains only the rows of buckets"):
         steps(Plain(layers.Hashing(BUCKETS), MATRIX), tf.constant(TEXTS), LABELS[:, 0], "Ftrl")
 
 

@@ -102,8 +102,8 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
     for name, one in ids.items():
         tf.nn.embedding_lookup(v1.get_variable(name, [ROWS, 2]), one)
     assert growth_lines(judged(graph)) == [
-        "`h0`, `h1`, `h2`, `h3`, `h4` and 2 more cannot grow: ids are hashed or divided into buckets; give them the "
-        "setting `unbucket: true`, and each id has a row of its own",
+        "`h0`, `h1`, `h2`, `h3`, `h4` and 2 more cannot grow: ids are hashed or divided into buckets; with the "
+        "setting `unbucket: true`, each id gets a row of its own",
         "`fed` can grow: each new id gets a row",
         "`more` cannot grow: ids are hashed or divided into buckets, and `unbucket` cannot give them rows of their "
         "own, because its ids come out of `mul` (Mul), which hides whether they are buckets",
@@ -144,7 +144,9 @@ def test_what_still_bounds_a_table_that_gave_up_its_buckets(way: str, dry_run: b
 def test_unbucket_is_not_said_to_give_each_id_a_row_where_it_does_not(way: str, graph: tf.Graph) -> None:
     tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), CHAINED[way]())
     (line,) = growth_lines(judged(graph))
-    assert "`unbucket` cannot give them rows of their own, because `" in line and line.endswith("bounds them before that")
+    assert "into buckets, and `unbucket` cannot give them rows of their own, because `" in line and line.endswith(
+        "bounds them before that"
+    )
 
 
 @pytest.mark.parametrize("dry_run", [True, False], ids=["dry", "applied"])

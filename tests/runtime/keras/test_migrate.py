@@ -354,7 +354,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "`two` has a `call` of its own",
     ),
-    "careless": (lambda: [of(L.Embedding(ITEMS, 4), Careless(3))], ValueError, "is another when it is made"),
+    "careless": (lambda: [of(L.Embedding(ITEMS, 4), Careless(3))], ValueError, "differs when it is created"),
     "forgetful": (
         lambda: [of(L.Embedding(ITEMS, 4), Forgetful(0.5))],
         ValueError,

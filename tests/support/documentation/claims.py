@@ -160,7 +160,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("L2 over all", between("loss += tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])")),
         ("L2 over all", between("loss += sum(tf.nn.l2_loss(v) for v in tf.trainable_variables() if 'b' in v.name)")),
         ("print(tf.trainable", after("print(tf.trainable_variables())\nprint(len(tf.global_variables()))")),
-        ("Any other use of them", after("names = [v.name for v in tf.global_variables()]")),
+        ("Any other use of the lists", after("names = [v.name for v in tf.global_variables()]")),
         ("Exponential", after("average = tf.train.ExponentialMovingAverage(0.9)\naverage.apply([b])")),
         ("Exponential", after("average = tf.train.ExponentialMovingAverage(0.9)\naverage.apply()")),
         ("`Saver()`", after("s = tf.train.Saver()\nt = tf.train.Saver(tf.global_variables())")),

@@ -60,7 +60,7 @@ def of_graphs(path: str, text: str, siblings: Mapping[str, str]) -> SourceResult
         return None
     if of_pgl[0] == name:
         return SourceResult(path, KIND, text, text, tuple(_packages(path, text, ast.parse(text), {})))
-    message = f"a part of the model, which stays with Paddle because of what is said of {of_pgl[0]}"
+    message = f"a part of the model, which stays with Paddle for the reason that the finding of {of_pgl[0]} gives"
     noted = Finding(RULE, "file", State.NOTED, Location(path, 1, 1), message)
     return SourceResult(path, KIND, text, text, (noted,))
 
@@ -189,7 +189,7 @@ def _beside(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str])
                 _place(path, first),
                 f"the program imports `{file}`",
                 "that file stays with Paddle, and both cannot be in one process",
-                "see what is said of that file",
+                "read the finding of that file",
                 _line(text, first),
             )
             return

@@ -48,13 +48,13 @@ class Optimizer(CheckRule):
             ),
             (
                 "moves-rows-of-branches",
-                "where the branch of this lookup does not run, every row of the variable has a gradient of zeros",
+                "if the branch of this lookup does not run, every row of the variable has a gradient of zeros",
                 "look the ids up before the branch; train with SGD, Adagrad or Adam; or convert with --assume",
                 "rows of a branch that does not run need no update",
             ),
             (
                 "names-all-rows",
-                "a lookup of all ids has a gradient for each row, where the variable's may be of some rows",
+                "a lookup of all ids has a gradient for each row, but that of the variable may have some rows only",
                 "train with SGD, Adagrad or Adam, or keep this table dense",
             ),
         ),

@@ -80,8 +80,8 @@ class TrainingStep(CheckRule):
         Refusal(
             "two-ordered",
             "two optimizers train the same variables",
-            "under FTRL, or with a term over all rows, a step depends on the one before: where one run makes both, "
-            "their order decides, and the program leaves it open",
+            "with FTRL, or with a term over all rows, a step depends on the step before: if one run makes both, "
+            "their order decides, and the program does not fix it",
             "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(

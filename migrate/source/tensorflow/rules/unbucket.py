@@ -40,23 +40,23 @@ class Unbucket(CheckRule):
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
         "predictions of the trained model stay the same at first; from the first step on, ids of one bucket are "
-        "trained apart, and the table grows with its ids"
+        "trained separately, and the table grows with its ids"
     )
     refusals = (
         Refusal(
             "freed",
-            "`{text}` gives each id a number of its own, which still tells its bucket",
+            "`{text}` gives each id a number of its own, from which its bucket can be computed",
             "{bound}",
             "",
-            "ids that shared a bucket get rows of their own, which begin as that of the bucket",
+            "ids that shared a bucket get rows of their own, which begin with the bucket's row",
             Applicability.CHANGES_VALUES,
         ),
         Refusal(
             "freed-cast",
-            "`{text}` gives each id a number of its own, which still tells its bucket",
+            "`{text}` gives each id a number of its own, from which its bucket can be computed",
             "{bound}",
             "",
-            "ids that shared a bucket get rows of their own, which begin as that of the bucket; `{operand}` are whole "
+            "ids that shared a bucket get rows of their own, which begin with the bucket's row; `{operand}` are whole "
             "numbers that tf.int64 holds",
             Applicability.CHANGES_VALUES,
         ),
@@ -64,7 +64,7 @@ class Unbucket(CheckRule):
             _KEEPS,
             (
                 "unknown-origin",
-                "the text does not show where its ids come from",
+                "the source does not show where its ids come from",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             ("no-buckets", "its ids are not divided into buckets"),
@@ -86,7 +86,7 @@ class Unbucket(CheckRule):
             ),
             (
                 "unknown-words",
-                "its ids are bounded by {bound}, and the text does not show how many words that has",
+                "its ids are bounded by {bound}, and the source does not show how many words that has",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             (
@@ -129,7 +129,7 @@ class Unbucket(CheckRule):
             ),
             (
                 "named",
-                "`{reader}` names the buckets of `{buckets}` ({place}), and the text does not show there how many",
+                "`{reader}` names the buckets of `{buckets}` ({place}), and the source does not show there how many",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             ("narrowed", "`{reader}` narrows the ids of `{buckets}` to 32 bits ({place})", "look them up as tf.int64"),

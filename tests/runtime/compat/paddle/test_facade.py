@@ -185,7 +185,8 @@ REFUSED = {
     "paddle.fluid.layers.fc": "paddle.fluid.layers is not supported by runtime.compat.paddle: use what docs/paddle.md",
     "paddle.ones([2]).frobnicate()": "the method `frobnicate` of a tensor is not supported by runtime.compat.paddle",
     "paddle.ones([2]).sum().backward()": "backward() got a tensor without gradients: no trainable weight led to it",
-    "paddle.load('bad')": "bad: cannot be loaded (it names os.system, which is no plain data); give a file that paddle",
+    "paddle.load('bad')": "bad: cannot be loaded (it names os.system, which is not plain data); give a file that "
+    "paddle",
 }
 
 

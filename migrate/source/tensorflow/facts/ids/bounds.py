@@ -83,7 +83,7 @@ class Bounds:
 
     sources: tuple[Bound, ...] = ()
     free: bool = False  #: some ids are as the data has them
-    unknown: bool = False  #: the text does not show where some ids come from
+    unknown: bool = False  #: the source does not show where some ids come from
 
     @property
     def growth(self) -> str:

@@ -42,7 +42,7 @@ REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep
 #: What findings say of exact terms: of the code; of how it trains; and of a term that stays as it was.
 EXACTLY = "covers all rows of the table"
 SETTLED = "each row takes each step of this term when it is next read, updated or saved; its value reads all rows"
-IN_BRANCH = "a branch or loop of the graph computes it, where its steps cannot be told from those without it"
+IN_BRANCH = "a branch or loop of the graph computes it, so the table does not know which steps have it"
 _ABSOLUTE = {"abs", "math.abs"}
 
 _FUNCTIONS = ("l2_loss", "l1_norm", "penalty")

@@ -79,13 +79,13 @@ def test_what_makes_the_buckets_makes_wide_ids(before: str, after: str) -> None:
         ("x = tf.bitcast(tf.fingerprint(w), tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n", "or of uint64"),
         ("x = tf.to_float(y)\nids = tf.cast(tf.floormod(x, 9), tf.int64)\n", "`x` are numbers with a fraction"),
         ("ids = tf.cast(tf.string_to_number(w) % 9, tf.int64)\n", "`tf.string_to_number(w)` are numbers with a"),
-        ("ids = x % 9 + 1\n", "the text does not show where its ids come from"),
+        ("ids = x % 9 + 1\n", "the source does not show where its ids come from"),
         (
             "d = tf.data.Dataset.from_tensor_slices(x).map(lambda w: tf.strings.to_hash_bucket_fast(w, 9))\n"
             "ids = tf.data.make_one_shot_iterator(d).get_next()\n",
-            "the text does not show where its ids come from",
+            "the source does not show where its ids come from",
         ),
-        ("ids = tf.placeholder(tf.int64)\n", "the text does not show where its ids come from"),
+        ("ids = tf.placeholder(tf.int64)\n", "the source does not show where its ids come from"),
         (
             "ids = tf.lookup.StaticHashTable(p, 0).lookup(w)\n",
             "bounded by a vocabulary, `StaticHashTable` at model.py:2",
@@ -161,10 +161,10 @@ def test_words_of_a_vocabulary_keep_their_rows(before: str, rows: str, wide: str
     [
         (FOUR + "N = 6\n" + TABLE, "its ids have `N` buckets, and it is not known that it has as many rows: `9`"),
         (NAMED.format("WORDS") + TABLE, "its ids have `N` buckets"),
-        (IN_FUNCTION, "and the text does not show how many words that has"),
+        (IN_FUNCTION, "and the source does not show how many words that has"),
         (FOUR + "N = 5\n" + TABLE + "y = t.size()\n", "are also read by `t.size` (model.py:6)"),
         (FOUR + "N = 5\n" + TABLE + "y = tf.one_hot(t.lookup(other), 9)\n", "are also read by `tf.one_hot("),
-        (INDEX.format('file("f", 5)'), "the text does not show how many words that has"),
+        (INDEX.format('file("f", 5)'), "the source does not show how many words that has"),
         (INDEX.format('tensor(["a"])'), "`index_table_from_tensor` at model.py:2, without buckets for other words"),
         (LAYER.format("vocabulary=v, mask_token=m"), "which is no number of buckets"),
         (LAYER.format('vocabulary=v, output_mode="one_hot"'), "which is no number of buckets"),
