@@ -111,7 +111,7 @@ def convert(
     summarize(report, reports, done)
     if directory is not None and any(one.result.changed for one in done):
         records = options.given.evidence if options.given is not None else ()
-        suggested = next_step(done, directory, schema, recorded_in(paths, records))
+        suggested = next_step(command_line(), done, directory, schema, recorded_in(paths, records))
         if suggested:
             say_command(f"next: {suggested}")
     if in_place and written:

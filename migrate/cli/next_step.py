@@ -1,10 +1,10 @@
-"""What `migrate convert -o` suggests next: the proof, by a program that trains when it is run."""
+"""What `migrate check` and `convert -o` suggest next: to convert, and to prove it by a program that trains."""
 
 from __future__ import annotations
 
 import ast
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,13 @@ TRAINS = frozenset({"fit", "train_on_batch", "train", "train_and_evaluate", "run
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def next_step(done: Sequence[Converted], directory: Path, schema: str | None, recorded: Sequence[str] = ()) -> str:
-    """Return the command that proves what was converted, or what it needs; empty if nothing that it can run changed.
+def next_step(
+    command: str, done: Sequence[Converted], directory: Path, schema: str | None, recorded: Sequence[str] = ()
+) -> str:
+    """Return what to type after `command`, a `migrate convert`; empty if nothing that a proof can run changed.
 
-    `recorded` is the folder that was converted and the command that was traced in it, if there are such.
+    It is the proof, or the same command with the files that the proof needs. `recorded` is the folder that was
+    converted and the command that was traced in it, if there are such.
     """
     changed = [one for one in done if _verifiable(one)]
     if not changed:
@@ -30,15 +33,15 @@ def next_step(done: Sequence[Converted], directory: Path, schema: str | None, re
         return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}"
     if any(one.result.kind == "paddle" and not _as_it_is(one) for one in changed):
         return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
-    program = next((one for one in [*changed, *done] if trains(one.result.original)), None)
+    program = _program([*changed, *done])
     if program is None:
         return (
             f"migrate verify PROGRAM {shlex.quote(directory.as_posix())}/PROGRAM, for a program that trains the model"
         )
-    command = _verify(program.result.path, (directory / program.source.relative).as_posix())
-    if not program.source.explicit and lacks(program.source.path, program.source.relative, directory):
-        return f"the same with --copy-rest, as the program needs files that did not change; then {command}"
-    return command
+    proof = _verify(program.result.path, (directory / program.source.relative).as_posix())
+    if _needs_rest(program, lambda path: (directory / path).exists()):
+        return f"{command} --copy-rest, as the program needs files that did not change; then {proof}"
+    return proof
 
 
 def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
@@ -51,7 +54,11 @@ def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
     from migrate.source.driver.untouched import reader_of_tables_elsewhere
 
     if any(finding.state is State.AVAILABLE for finding in report.findings):
-        return command.replace("migrate check", "migrate convert", 1)
+        changed = [one for one in done if one.result.changed]
+        written = {one.source.relative for one in changed}
+        program = _program([*changed, *done])
+        rest = " --copy-rest" if program is not None and _needs_rest(program, written.__contains__) else ""
+        return command.replace("migrate check", "migrate convert", 1) + rest
     asking = (State.SUGGESTED, State.OPAQUE, State.UNSUPPORTED)
     open_ = [one for state in asking for one in report.findings if one.state is state and one.location.line]
     if open_:
@@ -142,18 +149,26 @@ def _is_own(module: str) -> bool:
     return top not in FRAMEWORKS and top not in sys.stdlib_module_names
 
 
-def lacks(program: Path, relative: Path, directory: Path) -> bool:
-    """True if the program, or a module that it imports from beside it, is not in the output directory.
+def _program(files: Iterable[Converted]) -> Converted | None:
+    return next((one for one in files if trains(one.result.original)), None)
 
-    Modules are looked for beside the program, and in the folder that was given, which is the output's counterpart.
+
+def _needs_rest(program: Converted, is_written: Callable[[Path], bool]) -> bool:
+    """True if a program of a folder needs a file that is not written: itself, or a module that it imports from there.
+
+    Modules are looked for beside the program, and in the folder that was given, to which written paths are relative.
     """
-    given = program.parents[len(relative.parts) - 1]
-    waiting, seen = [program], {program}
+    if program.source.explicit:
+        return False
+    path, relative = program.source.path, program.source.relative
+    given = path.parents[len(relative.parts) - 1]
+    beside = {path.parent, given}
+    waiting, seen = [path], {path}
     while waiting:
         path = waiting.pop()
-        if path.is_relative_to(given) and not (directory / path.relative_to(given)).exists():
+        if path.is_relative_to(given) and not is_written(path.relative_to(given)):
             return True
-        for found in _modules_beside(path, {program.parent, given}):
+        for found in _modules_beside(path, beside):
             if found not in seen:
                 seen.add(found)
                 waiting.append(found)

@@ -155,6 +155,7 @@ def cannot_train(ended: Ended) -> MigrateError:
     if ended.data.get("faults"):
         return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
     return MigrateError(
-        "no training step of a TensorFlow session or a Keras model was seen; give the command that trains, and let its "
-        "Python read PYTHONPATH (no `python -I`, -E or -S)"
+        "no training step of a TensorFlow session or a Keras model was seen; give the command that trains, without a "
+        "checkpoint that is at its last step, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
+        + (f"\n{ended.log}" if ended.log else "")
     )

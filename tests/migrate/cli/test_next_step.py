@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
+from migrate.cli.check import check
 from migrate.cli.convert import convert
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
@@ -51,8 +53,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str) -> Result:
-    done = CliRunner().invoke(convert, [*arguments, "--no-cache", "-j", "1"])
+def run(*arguments: str, command: click.Command = convert) -> Result:
+    done = CliRunner().invoke(command, [*arguments, "--no-cache", "-j", "1"])
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -78,6 +80,16 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "next: migrate verify src/train.py out/train.py\n" in done.output
     assert "create_table(" in (work / "out" / "shop" / "tower.py").read_text()
     assert (work / "out" / "train.py").read_text() == TRAIN
+
+
+def test_what_copies_the_rest_is_next_as_it_is_typed(work: Path) -> None:
+    assert run("src", command=check).output.endswith("\nnext: migrate convert src --copy-rest\n")
+    proof = "migrate verify src/train.py out/train.py"
+    rest = f"--copy-rest, as the program needs files that did not change; then {proof}"
+    assert run("src", "-o", "out").output.endswith(f"\nnext: migrate convert src --output out {rest}\n")
+    (work / "src" / "train.py").write_text(f"{MODEL}\n\n{TRAIN.replace('from shop.model import model_fn', '')}")
+    (work / "src" / "shop" / "__init__.py").unlink()
+    assert run("src", command=check).output.endswith("\nnext: migrate convert src\n")
 
 
 def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:

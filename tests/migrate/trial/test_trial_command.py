@@ -99,6 +99,11 @@ def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> No
     [
         (["true"], "no training step of a TensorFlow session or a Keras model was seen; give the command that trains"),
         (
+            ["sh", "-c", "echo Skipping training"],
+            "without a checkpoint that is at its last step, and let its Python read PYTHONPATH (no `python -I`, -E or "
+            "-S)\nSkipping training\n",
+        ),
+        (
             ["sh", "-c", "echo told; exit 5"],
             "fails before a training step (exit code 5); let it run by itself first\ntold",
         ),
