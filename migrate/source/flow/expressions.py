@@ -13,9 +13,8 @@ from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal, with_key
 from migrate.source.flow.kinds import expressions_in, inside, is_literal, is_slice
-from migrate.source.flow.names.bindings import parameters_of
+from migrate.source.flow.names.bindings import may_be_unbound, parameters_of
 from migrate.source.flow.names.reaching import none_where
-from migrate.source.flow.names.unbound import may_be_unbound
 from migrate.source.flow.program import Program, mangled
 from migrate.source.flow.targets import Targets, parts_of_slices
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
-from libcst.metadata import Assignment, ClassScope, Scope
+from libcst.metadata import Assignment, ClassScope, GlobalScope, Scope
 
+from migrate.source.flow.names.frames import frame_of
 from migrate.source.syntax.tree import Tree
 
 #: A binding: the target name, or the alias of an import.
@@ -94,3 +95,28 @@ def parameters_of(params: cst.Parameters) -> list[cst.Param]:
     """Return all parameters, starred ones last."""
     stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
     return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
+
+
+def may_be_unbound(tree: Tree, node: cst.Name) -> bool:
+    """True for a module-level or class-level name that may be read before it is bound."""
+    scopes = owners(tree, node.value, node)
+    if any(isinstance(scope, ClassScope) for scope in scopes):
+        return True
+    return any(isinstance(scope, GlobalScope) for scope in scopes) and not _is_bound_before(tree, node)
+
+
+def _is_bound_before(tree: Tree, node: cst.Name) -> bool:
+    """True if the module surely binds the name above the code that reads it."""
+    body = tree.module_of(node).body
+    around = {id(one) for one in tree.ancestors(node)}
+    place = next((n for n, one in enumerate(body) if id(one) in around), None)
+    bound = next((n for n, one in enumerate(body) if node.value in certain_names([one])), None)
+    if place is None or bound is None or _is_deleted(tree, node.value):
+        return False
+    return place > bound or (place == bound and not isinstance(frame_of(tree, node), cst.Module))
+
+
+def _is_deleted(tree: Tree, name: str) -> bool:
+    """True if a `del` may take the name away again."""
+    uses = tree.names.get(name, ())
+    return any(isinstance(around, cst.Del) for use in uses for around in tree.ancestors(use))

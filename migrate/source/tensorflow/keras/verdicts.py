@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Result, Value
 from migrate.source.settings.options import Assume
-from migrate.source.tensorflow.base.arguments import by_keyword, is_none, literal, method_of, string
+from migrate.source.tensorflow.base.arguments import argument, by_keyword, is_none, literal, method_of, number, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, parted
@@ -21,7 +21,6 @@ from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, 
 from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
 from migrate.source.tensorflow.keras.layer_uses import blocker_at, check_matrix, check_places, use_blockers
-from migrate.source.tensorflow.keras.optimizers import has_state, several
 from migrate.source.tensorflow.keras.surroundings import around_layers, in_files, is_foreign
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
@@ -37,6 +36,8 @@ OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor",
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 #: An optimizer that leaves the update to the one that it is given.
 WRAPPER = "LossScaleOptimizer"
+
+_LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
 
 @dataclass
@@ -214,3 +215,40 @@ def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
     for call in file.tree.calls:
         if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
             yield call, call.args[0].value, string(call.args[1].value) or ""
+
+
+def has_state(name: str, call: cst.Call | None) -> bool:
+    """True for all optimizers but SGD without momentum."""
+    if name.lower() != "sgd":
+        return True
+    if call is None:
+        return False
+    momentum = argument(call, "momentum", 1)
+    return any(arg.star for arg in call.args) or (momentum is not None and number(momentum.value) != 0)
+
+
+def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
+    """Block a second optimizer with slots, or one that may be created again for the same layer.
+
+    A table has one set of slots, a variable one for each optimizer.
+    """
+    again = [node for node in made if _repeats(file, node, layers)]
+    second = [node for i, node in enumerate(made) if any(file.tree.related(node, other) for other in made[:i])]
+    for node in second[:1] or again[:1]:
+        yield blocker_at(file, node, "other-optimizer")
+
+
+def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:
+    for around in file.tree.ancestors(node):
+        repeated = isinstance(around, _LOOPS) or (
+            isinstance(around, cst.FunctionDef) and _called_again(file, around.name.value)
+        )
+        if repeated and any(not file.tree.contains(around, layer.call) for layer in layers):
+            return True
+    return False
+
+
+def _called_again(file: File, name: str) -> bool:
+    around = ((use, file.tree.parent(use)) for use in file.tree.names.get(name, ()))
+    calls = [call for use, call in around if isinstance(call, cst.Call) and call.func is use]
+    return len(calls) > 1 or any(isinstance(a, _LOOPS) for call in calls for a in file.tree.ancestors(call))
