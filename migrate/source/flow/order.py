@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from migrate.source.flow.names.frames import frame_of
+from migrate.source.flow.names.bindings import frame_of
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.syntax.tree import Tree
 

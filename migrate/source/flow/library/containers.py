@@ -26,9 +26,9 @@ def external_result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -
     calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
 
 
-def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:
+def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable) -> Holder:
     """Create the list, dict or namespace that a call returns, and add it to `out`."""
-    holder = calls.program.holder(site, kind, f"built{part}")
+    holder = calls.program.holder(site, kind, "built")
     calls.graph.put(out, holder)
     return holder
 

@@ -1,4 +1,4 @@
-"""What binds a name: the scopes, the nodes, and whether the binding happens on every path."""
+"""What binds a name: the scopes, the nodes, the code that it runs in, and whether it happens on every path."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 from libcst.metadata import Assignment, ClassScope, GlobalScope, Scope
 
-from migrate.source.flow.names.frames import frame_of
 from migrate.source.syntax.tree import Tree
 
 #: A binding: the target name, or the alias of an import.
 Binding = cst.Name | cst.ImportAlias
+
+#: A code object: a function, a lambda, or a module body.
+Frame = cst.FunctionDef | cst.Lambda | cst.Module
 
 
 def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
@@ -120,3 +122,13 @@ def _is_deleted(tree: Tree, name: str) -> bool:
     """True if a `del` may take the name away again."""
     uses = tree.names.get(name, ())
     return any(isinstance(around, cst.Del) for use in uses for around in tree.ancestors(use))
+
+
+def frame_of(tree: Tree, node: cst.CSTNode) -> Frame:
+    """Return the function whose body contains `node`; defaults and decorators belong to the enclosing code."""
+    before = node
+    for around in tree.ancestors(node):
+        if isinstance(around, cst.FunctionDef | cst.Lambda) and around.body is before:
+            return around
+        before = around
+    return tree.module_of(node)

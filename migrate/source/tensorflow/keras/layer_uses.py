@@ -95,9 +95,9 @@ def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:
     return bool(texts) and all(text in FLOAT32 for text in texts)
 
 
-def blocker_at(file: File, node: cst.CSTNode, key: str, rule: str = RULE, **words: Any) -> Blocker:
+def blocker_at(file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
     """Return the blocker of the row `key`, which shows the source of its node."""
-    return blocker(node, rule, key, shown=file.tree.excerpt(node), **words)
+    return blocker(node, RULE, key, shown=file.tree.excerpt(node), **words)
 
 
 def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = ()) -> bool:

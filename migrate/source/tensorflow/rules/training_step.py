@@ -17,12 +17,11 @@ from migrate.source.tensorflow.base.value_flow import sources
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE, split_step
-from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Step, owner
 from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY
 from migrate.source.tensorflow.facts.training.dense_half import reaches
-from migrate.source.tensorflow.facts.training.training_checks import two_optimizers
+from migrate.source.tensorflow.facts.training.training_checks import separate_states, two_optimizers
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 from migrate.source.tensorflow.rules.optimizer import untrainable
 
@@ -321,8 +320,9 @@ def states(judgement: Judgement) -> Iterator[Blocker]:
     for i, first in enumerate(steps):
         for second in steps[i + 1 :]:
             if (
-                first.shares(second)
-                and _separate_states(file, first, second)
+                owner(file, first.call) is not owner(file, second.call)
+                and file.tree.related(first.call, second.call)
+                and separate_states(file, first, second)
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
                 found = two_optimizers(file, first, second, steps)
@@ -349,16 +349,6 @@ def halves(judgement: Judgement) -> Iterator[Blocker]:
                 what = "one half of its variables" if tables else "dense variables"
                 yield blocker(other.call, RULE, "other-half", text=text, what=what)
                 return
-
-
-def _separate_states(file: File, first: Step, second: Step) -> bool:
-    """True for steps of two functions or classes whose optimizers differ and have slots."""
-    makers = [m for step in (first, second) for m in step.optimizer.makers]
-    same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
-    if same or not any(m.stock.stateful for m in makers) or exclusive(file, first.call, second.call):
-        return False
-    apart = owner(file, first.call) is not owner(file, second.call)
-    return apart and file.tree.related(first.call, second.call)
 
 
 def _trains(file: File, step: Step, table_home: cst.CSTNode) -> bool:
