@@ -86,8 +86,8 @@ def groups_of(text: str) -> tuple[Group, ...]:
     if not any(word in text for word in (*FUNCTIONS, "else:")):
         return ()
     tree = parsed(text)
-    found = _Once(tree).groups(tree.body)
-    return tuple(tuple(group) for group in found if len(group) > 1 or group[0].dynamic is not None)
+    groups = _Once(tree).groups(tree.body)
+    return tuple(tuple(group) for group in groups if len(group) > 1 or group[0].dynamic is not None)
 
 
 class _Once:
@@ -129,14 +129,14 @@ class _Once:
 
     def _called(self, node: ast.AST) -> list[list[Site]]:
         """Return the groups of the calls in an expression or simple statement."""
-        found: list[list[Site]] = []
+        groups: list[list[Site]] = []
         for call in _calls(node):
             dynamic = dynamic_import(call, self._named)
             if dynamic is not None and not dynamic.open:
-                found.append([Site(dynamic=dynamic)])
+                groups.append([Site(dynamic=dynamic)])
             elif (function := self._function(call)) is not None:
-                found += self.groups(function.body)
-        return found
+                groups += self.groups(function.body)
+        return groups
 
     def _function(self, call: ast.Call) -> ast.FunctionDef | None:
         """Return the function that this call runs, if nothing else in the file runs it."""
@@ -145,8 +145,8 @@ class _Once:
             "app",
             "run",
         ]:  # `tf.app.run(main)`
-            given = call.args[0] if call.args else None
-            name, uses = (given.id, 1) if isinstance(given, ast.Name) else ("" if given else "main", 0)
+            argument = call.args[0] if call.args else None
+            name, uses = (argument.id, 1) if isinstance(argument, ast.Name) else ("" if argument else "main", 0)
         function = self._functions.get(name)
         alone = self._used[name] == uses and self._bound[name] == 1 and name not in self._told
         return function if function is not None and alone and not function.decorator_list else None

@@ -77,9 +77,9 @@ def _link(path: str, options: Options) -> FileLink | None:
 
 
 def _conversions(project: Project) -> Conversions:
-    found = project.memory.setdefault("tensorflow", Conversions(project))
-    assert isinstance(found, Conversions)
-    return found
+    conversions = project.memory.setdefault("tensorflow", Conversions(project))
+    assert isinstance(conversions, Conversions)
+    return conversions
 
 
 class Conversions:
@@ -142,14 +142,14 @@ class Conversions:
             text = single.tree.text
             layers = self.layers(path, options) or layers_alone(single, own.assume)
             single.comments.adopt(layers.comments)
-            found = [*(f for f in findings if f.location.path == path), *layers.findings]
+            own_findings = [*(f for f in findings if f.location.path == path), *layers.findings]
             edits = [*plans[path].edits, *layers.edits]
             results[path] = SourceResult(
                 path,
                 "tensorflow" if mentions_framework(text.encode()) or edits else "other",
                 text,
                 edited_file(text, edits),
-                chosen(path, found, own, single.comments),
+                chosen(path, own_findings, own, single.comments),
                 (*(t for t in tables if t.location.path == path), *layers.records),
             )
         self._check(results)

@@ -49,8 +49,8 @@ def ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CS
             )
 
 
-def merge(calls: Calls, given: Given, holder: Holder, site: cst.CSTNode) -> None:
-    """Add the entries of a dict, or of a list of pairs, to `made`."""
+def merge(calls: Calls, argument: Given, holder: Holder, site: cst.CSTNode) -> None:
+    """Add the entries of a dict, or of a list of pairs, to `holder`."""
 
     def arrived(value: Value) -> None:
         if isinstance(value, Holder) and value.kind == "list":
@@ -59,7 +59,7 @@ def merge(calls: Calls, given: Given, holder: Holder, site: cst.CSTNode) -> None
         else:
             calls.entries.copy(only(calls, value), holder)
 
-    calls.graph.watch(given.variable, arrived)
+    calls.graph.watch(argument.variable, arrived)
 
 
 def method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:

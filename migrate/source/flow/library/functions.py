@@ -97,18 +97,18 @@ def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
         calls.attributes.load(argument.variable, "__dict__", out, site)
 
 
-def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
+def _touched(calls: Calls, argument: Given, site: cst.CSTNode) -> None:
     """Record that `getattr` or a similar function uses a value of external code."""
 
     def arrived(value: Value) -> None:
         if isinstance(value, Holder | Class | Function):
             return
-        if given.node is not None:
-            calls.program.given.add(given.node)
+        if argument.node is not None:
+            calls.program.given.add(argument.node)
         else:
             calls.program.escaped.setdefault(value, []).append(site)
 
-    calls.graph.watch(given.variable, arrived)
+    calls.graph.watch(argument.variable, arrived)
 
 
 def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -320,9 +320,9 @@ def _raised(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
 def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `sys.exc_info()`: the class, the instance and the traceback of the current exception."""
     external_result(calls, "sys.exc_info", site, out)
-    made = calls.program.holder(site, "list", "raised")
-    calls.graph.put(out, made)
-    calls.graph.edge(calls.program.named("raised"), calls.program.written(made, 1))
+    raised = calls.program.holder(site, "list", "raised")
+    calls.graph.put(out, raised)
+    calls.graph.edge(calls.program.named("raised"), calls.program.written(raised, 1))
 
 
 _NEED_ONE = {

@@ -32,11 +32,11 @@ def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
 
 def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
     """Return the scopes in which a use of `name` may find it; a name in a class body may not be bound there yet."""
-    found = owners(tree, name, node)
+    scopes = owners(tree, name, node)
     scope = tree.scope(node)
-    if isinstance(scope, ClassScope) and any(one is scope for one in found) and name in scope.parent:
-        found += [one.scope for one in scope.parent[name] if isinstance(one, Assignment)]
-    return found
+    if isinstance(scope, ClassScope) and any(one is scope for one in scopes) and name in scope.parent:
+        scopes += [one.scope for one in scope.parent[name] if isinstance(one, Assignment)]
+    return scopes
 
 
 def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
@@ -52,10 +52,10 @@ def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
 
 def bound_name(alias: cst.ImportAlias) -> str:
     """Return the name that an import alias binds."""
-    given: cst.BaseExpression = alias.asname.name if alias.asname is not None else alias.name  # type: ignore[assignment]
-    while isinstance(given, cst.Attribute):
-        given = given.value
-    return given.value if isinstance(given, cst.Name) else ""
+    bound: cst.BaseExpression = alias.asname.name if alias.asname is not None else alias.name  # type: ignore[assignment]
+    while isinstance(bound, cst.Attribute):
+        bound = bound.value
+    return bound.value if isinstance(bound, cst.Name) else ""
 
 
 def captured(node: cst.CSTNode) -> str | None:
@@ -78,19 +78,19 @@ def bound(node: cst.CSTNode) -> Iterator[Binding]:
 
 def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
     """Return the names that a block binds on every path."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in body:
         if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            found |= certain_names(node.body)
+            names |= certain_names(node.body)
         elif isinstance(node, cst.FunctionDef | cst.ClassDef):
-            found.add(node.name.value)
+            names.add(node.name.value)
         elif isinstance(node, cst.Assign):
-            found.update(name.value for one in node.targets for name in names_in(one.target))
+            names.update(name.value for one in node.targets for name in names_in(one.target))
         elif isinstance(node, cst.AnnAssign) and node.value is not None:
-            found.update(name.value for name in names_in(node.target))
+            names.update(name.value for name in names_in(node.target))
         elif isinstance(node, cst.Import | cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
-            found.update(bound_name(alias) for alias in node.names)
-    return found
+            names.update(bound_name(alias) for alias in node.names)
+    return names
 
 
 def parameters_of(params: cst.Parameters) -> list[cst.Param]:

@@ -128,10 +128,10 @@ def _name_of(call: cst.Call, symbol: str) -> str | None:
     unknown = None if symbol == "get_variable" else _ANY
     if any(arg.star for arg in call.args):
         return unknown
-    given = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
-    if given is None or is_name(given, "None"):
+    argument = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
+    if argument is None or is_name(argument, "None"):
         return _family(_UNNAMED) if symbol == "Variable" else None
-    text = string(given)
+    text = string(argument)
     return unknown if text is None else _family(text)
 
 

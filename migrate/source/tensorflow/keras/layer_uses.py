@@ -90,8 +90,8 @@ def _read_by_text(file: File, attribute: str) -> Iterator[cst.Call]:
 
 def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:
     """True if a policy, by name or as an object of Keras, surely leaves variables in float32."""
-    made = [one.node for one in flow_of(file).values(node)]
-    texts = [string(one.args[0].value if isinstance(one, cst.Call) and one.args else one) for one in made]
+    nodes = [one.node for one in flow_of(file).values(node)]
+    texts = [string(one.args[0].value if isinstance(one, cst.Call) and one.args else one) for one in nodes]
     return bool(texts) and all(text in FLOAT32 for text in texts)
 
 
@@ -140,13 +140,13 @@ def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     """Block uses of a list of a model's variables other than training; `--assume` lifts those of their number."""
     counts = [call for call in file.tree.calls if last_name(call.func) == "count_params"]
     counts = [call for call in counts if file.names.of(call.func) is None]
-    found = [call for call in counts if not are_layers(file, call.func.value, HOLDERS)]  # type: ignore[attr-defined]
+    counting = [call for call in counts if not are_layers(file, call.func.value, HOLDERS)]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
         if not only_trains(file, read):
             yield blocker_at(file, read, "list-used")
         around = file.tree.parent(file.tree.parent(read) or read)
-        found += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
-    for call in found:
+        counting += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
+    for call in counting:
         if not prints(file, call) and not isinstance(file.tree.parent(call), cst.Expr):
             yield blocker_at(file, call, "counted", text=file.tree.source(call))
 
@@ -327,5 +327,5 @@ def _argument(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
     """Return what is around an expression, or around the list that is written there for a function of TensorFlow."""
     listed = file.tree.display_with(use)
     call = file.tree.call_with(listed) if isinstance(listed, cst.List | cst.Tuple) else None
-    given = listed is not None and call is not None and file.names.of(call.func) is not None
-    return file.tree.parent(listed if given and listed is not None else use)
+    displayed = listed is not None and call is not None and file.names.of(call.func) is not None
+    return file.tree.parent(listed if displayed and listed is not None else use)

@@ -114,10 +114,10 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
     """Block on each optimizer that cannot train a table, and where no optimizer is known."""
     seen = False
     for call in file.tree.calls:
-        given = None if is_foreign(file, call) else _compiled_with(call)
-        if given is not None:
+        optimizer = None if is_foreign(file, call) else _compiled_with(call)
+        if optimizer is not None:
             seen = True
-            yield from _named_or_bound(file, given.value, judgement)
+            yield from _named_or_bound(file, optimizer.value, judgement)
         for name in sorted(_called(file, call)):
             if name.startswith("train.") and name.endswith("Optimizer"):
                 seen = True
@@ -162,8 +162,8 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
             yield blocker_at(file, node, "unknown-optimizer")
-    made = {one for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
-    if any(string(value.node) is None and value not in made for value in values):
+    optimizers = {one for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
+    if any(string(value.node) is None and value not in optimizers for value in values):
         yield blocker_at(file, node, "computed-optimizer")
 
 
@@ -196,8 +196,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
 def _set_later(file: File, judgement: LayerJudgement) -> Iterator[Blocker]:
     """Block where an attribute of an optimizer gets what its argument must not be, as by `adam.use_ema = True`."""
     for node, owner, word in _attributes_set(file):
-        made = [one for one in flow_of(file).values(owner) if isinstance(one, Result)]
-        names = [name.rpartition(".")[2] for one in made if _is_optimizer(name := symbol_of(one) or "")]
+        results = [one for one in flow_of(file).values(owner) if isinstance(one, Result)]
+        names = [name.rpartition(".")[2] for one in results if _is_optimizer(name := symbol_of(one) or "")]
         if isinstance(owner, cst.Attribute) and owner.attr.value == "optimizer":
             names += judgement.optimizers  # `model.optimizer`, of whatever model
         short = next((one for one in names if word in OPTIMIZERS.get(one.lower(), ())), None)
@@ -227,13 +227,13 @@ def has_state(name: str, call: cst.Call | None) -> bool:
     return any(arg.star for arg in call.args) or (momentum is not None and number(momentum.value) != 0)
 
 
-def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
+def several(file: File, makers: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
     """Block a second optimizer with slots, or one that may be created again for the same layer.
 
     A table has one set of slots, a variable one for each optimizer.
     """
-    again = [node for node in made if _repeats(file, node, layers)]
-    second = [node for i, node in enumerate(made) if any(file.tree.related(node, other) for other in made[:i])]
+    again = [node for node in makers if _repeats(file, node, layers)]
+    second = [node for i, node in enumerate(makers) if any(file.tree.related(node, other) for other in makers[:i])]
     for node in second[:1] or again[:1]:
         yield blocker_at(file, node, "other-optimizer")
 

@@ -43,10 +43,10 @@ class AssignedRows(UseRule):
     )
 
     def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Adaptation | None:
-        found = assigned(file, reference)
-        if found is None or not creation.rows_text or creation.rank != 2 or "set_rows" not in file.target.functions:
+        pair = assigned(file, reference)
+        if pair is None or not creation.rows_text or creation.rank != 2 or "set_rows" not in file.target.functions:
             return None
-        call, value = found
+        call, value = pair
         if not is_only_run(file, call):
             return None
         table = file.tree.source(reference)
@@ -82,20 +82,20 @@ def assigned(file: File, node: cst.BaseExpression) -> tuple[cst.Call, cst.BaseEx
 def is_only_run(file: File, call: cst.Call) -> bool:
     """True if a session runs what a call gives, and nothing reads the value."""
     flow = flow_of(file)
-    made = [value for value in flow.values(call) if value.node is call]
-    found = {call, *(one for value in made for one in flow.mentions(value))}
-    if any(flow.holders(value) for value in made if _is_listed(file, value.node)):
+    values = [value for value in flow.values(call) if value.node is call]
+    mentions = {call, *(one for value in values for one in flow.mentions(value))}
+    if any(flow.holders(value) for value in values if _is_listed(file, value.node)):
         return False
     names = held_in(file, call)
     trees = [part.tree for part in file.program(call)]
-    found |= {one for tree in trees for name in names for one in tree.attributes[name] if not is_target(tree, one)}
-    return bool(made) and all(_runs(file, one) for one in found)
+    mentions |= {one for tree in trees for name in names for one in tree.attributes[name] if not is_target(tree, one)}
+    return bool(values) and all(_runs(file, one) for one in mentions)
 
 
 def held_in(file: File, call: cst.Call) -> set[str]:
     """Return the attributes that hold what an assignment gives, by which other files may reach it."""
-    found = [one for value in flow_of(file).values(call) if value.node is call for one in flow_of(file).mentions(value)]
-    return {node.attr.value for node in found if isinstance(node, cst.Attribute)} | set(_attributes(file, call))
+    uses = [one for value in flow_of(file).values(call) if value.node is call for one in flow_of(file).mentions(value)]
+    return {node.attr.value for node in uses if isinstance(node, cst.Attribute)} | set(_attributes(file, call))
 
 
 def _attributes(file: File, call: cst.Call) -> list[str]:

@@ -108,12 +108,12 @@ class Regularizer(CheckRule):
     def judge(self, judgement: Judgement) -> None:
         """Add to each table what happens to its regularizer: a note, a change under an assumption, or a blocker."""
         file = judgement.file
-        given = [(table, found) for table in judgement.tables if (found := _given(file, table)) is not None]
-        if not given:
+        regularized = [(table, found) for table in judgement.tables if (found := _given(file, table)) is not None]
+        if not regularized:
             return
         readers = list(loss_readers(file))
         known = bool(judgement.training.steps) and not imports_readers(file)
-        for table, regularizer in given:
+        for table, regularizer in regularized:
             text = file.tree.one_line(regularizer)
             why = _why_not_whole(judgement, table, regularizer, readers)
             if not readers and known:

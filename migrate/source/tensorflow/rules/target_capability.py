@@ -207,14 +207,14 @@ def _missing(file: File, name: str) -> str | None:
 def _values(file: File, table: Table) -> Iterator[Blocker]:
     """Yield blockers where the target creates, initializes or reads a table differently from the program."""
     creation, target, label, title = table.creation, file.target, table.label, file.target.title
-    call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
+    call, initializer, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
     # Two creations with one name are one variable, which most SDKs refuse to create twice.
     if not (target.reuses or creation.naming.unique or creation.target_function) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
-    if wanted is not None and given is not None and not wanted.fullmatch(given.distribution):
+    if wanted is not None and initializer is not None and not wanted.fullmatch(initializer.distribution):
         yield blocker(call, RULE, "host-values", title=title, label=label)
-    if given is not None and target.other_values(given.text):
-        yield blocker(call, RULE, "other-values", title=title, label=label, given=given.text)
+    if initializer is not None and target.other_values(initializer.text):
+        yield blocker(call, RULE, "other-values", title=title, label=label, given=initializer.text)
     most, number = target.most_lookups, len(table.lookups)
     if most and number > most:
         yield blocker(call, RULE, "many-lookups", title=title, label=label, most=most, number=number)

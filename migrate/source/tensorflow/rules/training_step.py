@@ -325,8 +325,8 @@ def states(judgement: Judgement) -> Iterator[Blocker]:
                 and separate_states(file, first, second)
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
-                found = two_optimizers(file, first, second, steps)
-                yield from found or ([blocker(second.call, RULE, "two-ordered")] if terms else [])
+                blockers = two_optimizers(file, first, second, steps)
+                yield from blockers or ([blocker(second.call, RULE, "two-ordered")] if terms else [])
 
 
 def halves(judgement: Judgement) -> Iterator[Blocker]:
@@ -338,9 +338,9 @@ def halves(judgement: Judgement) -> Iterator[Blocker]:
     steps = [step for step in judgement.training.steps if any(m.stock.counts for m in step.optimizer.makers)]
     moving = [step for step in steps if any(step is one for one in judgement.steps)]
     for step in moving:
-        made = {id(maker.call) for maker in step.optimizer.makers}
+        makers = {id(maker.call) for maker in step.optimizer.makers}
         for other in steps:
-            if other is step or not made & {id(maker.call) for maker in other.optimizer.makers}:
+            if other is step or not makers & {id(maker.call) for maker in other.optimizer.makers}:
                 continue
             tables = any(other is one for one in moving)
             listed = tables and step.listed is not None and other.listed is not None

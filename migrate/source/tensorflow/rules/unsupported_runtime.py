@@ -225,11 +225,11 @@ class Surroundings(FileRule, CheckRule):
     def judge(self, judgement: Judgement) -> None:
         file = judgement.file
         for table in judgement.tables:
-            made = table.creation.call
-            trees = [part.tree for part in file.program(made)]
+            creation = table.creation.call
+            trees = [part.tree for part in file.program(creation)]
             openers = (mention for tree in trees for name in OVERRIDES for mention in tree.attributes.get(name, ()))
             if (opener := next(openers, None)) is not None:
-                shown, text = file.tree.excerpt(made), file.tree.one_line(opener)
+                shown, text = file.tree.excerpt(creation), file.tree.one_line(opener)
                 table.blockers.append(blocker(opener, self.id, "overridden", shown=shown, text=text))
 
     def blockers(self, file: File) -> Iterator[Blocker]:
@@ -271,11 +271,11 @@ class Surroundings(FileRule, CheckRule):
 
     def _processes(self, file: File) -> Iterator[Blocker]:
         """Yield calls that may make the file one of several processes which share their variables."""
-        found: list[tuple[cst.CSTNode, str]] = [
+        libraries: list[tuple[cst.CSTNode, str]] = [
             (text, "`TF_CONFIG`") for text in file.tree.strings if string(text) == "TF_CONFIG"
         ]
-        found += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
-        for node, what in found:
+        libraries += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
+        for node, what in libraries:
             yield blocker(node, self.id, "may-be-distributed", what=what)
 
     def _scope(self, file: File, call: cst.Call) -> Iterator[Blocker]:
@@ -312,6 +312,6 @@ def _handed(file: File, tables: Sequence[Table]) -> list[str]:
     """Return the attributes and keys under which the file stores its tables, as regular expressions."""
     held = [node for table in tables for node in (*table.references, *table.holders)]
     nodes = [node for node in held if file.tree.module_of(node) is file.tree.module]
-    found = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
-    found |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
-    return sorted(map(re.escape, found))
+    keys = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    keys |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
+    return sorted(map(re.escape, keys))

@@ -233,9 +233,9 @@ def _of_test(test: cst.BaseExpression, holds: bool) -> Iterator[Choice]:
 
 def _constants(nodes: list[cst.BaseExpression]) -> frozenset[object] | None:
     """Return the values of literals, of texts or numbers alone; None if one is something else."""
-    found = [literal(node) for node in nodes]
-    kinds = {type(one) for one in found}
-    return frozenset(found) if kinds == {str} or kinds == {int} else None
+    constants = [literal(node) for node in nodes]
+    kinds = {type(one) for one in constants}
+    return frozenset(constants) if kinds == {str} or kinds == {int} else None
 
 
 def _same(file: File, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:

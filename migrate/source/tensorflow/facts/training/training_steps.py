@@ -131,10 +131,10 @@ def _step(file: File, flow: GradientFlow, call: cst.Call, optimizer: Optimizer) 
 def _loud(flow: GradientFlow, step: Step) -> Blocker | None:
     """Return a blocker if removing the step's list of variables may also remove side effects."""
     file, call = flow.file, step.call
-    given = next((one for one in flow.left_out if not _is_plain(flow, one)), None)
-    if given is None or step.listed is not None:
+    strange = next((one for one in flow.left_out if not _is_plain(flow, one)), None)
+    if strange is None or step.listed is not None:
         return None
-    text, shown = (file.tree.one_line(one) for one in (given, call))
+    text, shown = (file.tree.one_line(one) for one in (strange, call))
     return blocker(call, RULE, "list-with-effects", shown=shown, text=text)
 
 
@@ -143,9 +143,9 @@ def _is_plain(flow: GradientFlow, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name | cst.Attribute) or (isinstance(node, cst.Call) and flow.is_trainables(node))
 
 
-def _unknown(flow: GradientFlow, call: cst.Call, given: cst.Arg | None) -> Blocker:
+def _unknown(flow: GradientFlow, call: cst.Call, listed: cst.Arg | None) -> Blocker:
     """Return a blocker for a step whose list of variables is not understood."""
-    known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
+    known = listed_in(flow.file, listed.value, flow.owners) if listed is not None else None
     return unknown_list(flow.file, call, known.node if isinstance(known, NotKnown) else call)
 
 
@@ -259,8 +259,8 @@ def _may_make(file: File, call: cst.Call) -> bool:
 def _is_maker(value: Value) -> bool:
     """True for a layer, template or model, which create variables when they are called, and for an unknown object."""
     if isinstance(value, Member) and value.name != "[]":
-        made = symbol_of(value.base)
-        return made is None or any(part in f".{made}." for part in (".layers.", ".keras."))
+        maker = symbol_of(value.base)
+        return maker is None or any(part in f".{maker}." for part in (".layers.", ".keras."))
     return not isinstance(value, Function | Bound | Class | Symbol | Constant)
 
 

@@ -77,12 +77,12 @@ def all_rows_of(
 
     `again` is true where a session may fetch it several times, for which the graph needs one read.
     """
-    given = [source, *(["trainable=True"] if trainable else [])]
+    arguments = [source, *(["trainable=True"] if trainable else [])]
     column = "[:, 0]" if creation.rank == 1 else ""
     if again:
-        given += ["once=True", *(["vector=True"] if column else [])]
+        arguments += ["once=True", *(["vector=True"] if column else [])]
         column = ""
-    return lambda fresh, _: f"{fresh.imports('all_rows')}({', '.join(given)}){column}"
+    return lambda fresh, _: f"{fresh.imports('all_rows')}({', '.join(arguments)}){column}"
 
 
 def may_be_number(file: File, node: cst.BaseExpression) -> bool:
@@ -262,8 +262,8 @@ class FollowedValues:
         if not isinstance(call, cst.Call) or arg.star:
             return None
         name = self.file.names.of(call.func)
-        given = name == "estimator.EstimatorSpec" and keyword(arg) in OUTPUTS
-        if given or self._ends(call) or self._assigns(call, arg):
+        output = name == "estimator.EstimatorSpec" and keyword(arg) in OUTPUTS
+        if output or self._ends(call) or self._assigns(call, arg):
             self.ends = True
             return []
         if isinstance(call.func, cst.Name) and call.func.value == "print":
