@@ -134,9 +134,9 @@ class Attributes:
         if name == "value":
             self.graph.edge(stopped, out)
         elif name == "args":
-            made = self.program.holder(node, "list", "args")
-            self.graph.edge(stopped, self.program.written(made, 0))
-            self.graph.put(out, made)
+            arguments = self.program.holder(node, "list", "args")
+            self.graph.edge(stopped, self.program.written(arguments, 0))
+            self.graph.put(out, arguments)
 
     def reveal(self, value: Value, site: cst.CSTNode) -> None:
         """Let the contents of a module, or of a container in it, escape to unanalysed code."""
@@ -156,9 +156,9 @@ class Attributes:
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Also look in the classes that `x.__class__ = C` gives an object."""
         if name != "__class__" and self._sets_classes:
-            given = self.program.written(value, "__class__")
+            cls = self.program.written(value, "__class__")
             self.graph.watch(
-                given, lambda one: self.member(one, name, out, value, node) if isinstance(one, Class) else None
+                cls, lambda one: self.member(one, name, out, value, node) if isinstance(one, Class) else None
             )
 
     def _change(self, value: Value, node: cst.CSTNode) -> None:

@@ -207,8 +207,8 @@ class Calls:
     def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[ReturnPath]:
         """Return `ways_out` of a function, cached."""
         if node not in self._ways:
-            found = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
-            self._ways[node] = found
+            ways = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
+            self._ways[node] = ways
         return self._ways[node]
 
     def _by_flags(
@@ -238,6 +238,6 @@ def _by_name(
 ) -> dict[str, cst.BaseExpression | None]:
     """Return the argument expressions by parameter name, for keyword and positional arguments."""
     plain = [one for one in arguments if not one.keyword]
-    found = {name.name.value: one.node for name, one in zip(names, plain, strict=False)}
+    by_name = {name.name.value: one.node for name, one in zip(names, plain, strict=False)}
     unnamed = {one.name.value for one in params.posonly_params}  # a keyword of such a name goes into `**`
-    return found | {one.keyword: one.node for one in arguments if one.keyword and one.keyword not in unnamed}
+    return by_name | {one.keyword: one.node for one in arguments if one.keyword and one.keyword not in unnamed}

@@ -17,8 +17,8 @@ def is_unchanged(flow: ValueFlow, value: Value) -> bool:
     """True if nothing modifies a container after its creation."""
     if isinstance(value.node, cst.Tuple):
         return True
-    found = flow.mentions(value)
-    return not flow.may_be_changed_unseen(value) and all(only_reads_entries(flow, one) for one in found)
+    mentions = flow.mentions(value)
+    return not flow.may_be_changed_unseen(value) and all(only_reads_entries(flow, one) for one in mentions)
 
 
 def only_reads_entries(flow: ValueFlow, mention: cst.BaseExpression) -> bool:
@@ -37,9 +37,9 @@ def only_reads_entries(flow: ValueFlow, mention: cst.BaseExpression) -> bool:
 
 def stores(flow: ValueFlow, node: cst.Attribute) -> list[cst.Attribute]:
     """Return the assignment targets that may set the attribute that `node` reads."""
-    found = [(tree, one) for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]
+    attributes = [(tree, one) for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]
     own = set(flow.values(node.value))
-    return [one for tree, one in found if is_target(tree, one) and _may_be(flow.values(one.value), own)]
+    return [one for tree, one in attributes if is_target(tree, one) and _may_be(flow.values(one.value), own)]
 
 
 def _may_be(values: list[Value], own: set[Value]) -> bool:

@@ -13,9 +13,8 @@ from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal, with_key
 from migrate.source.flow.kinds import expressions_in, inside, is_literal, is_slice
-from migrate.source.flow.names.bindings import parameters_of
+from migrate.source.flow.names.bindings import may_be_unbound, parameters_of
 from migrate.source.flow.names.reaching import none_where
-from migrate.source.flow.names.unbound import may_be_unbound
 from migrate.source.flow.program import Program, mangled
 from migrate.source.flow.targets import Targets, parts_of_slices
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
@@ -105,23 +104,23 @@ class Expressions:
 
         def arrived(value: Value) -> None:
             if isinstance(value, Holder):
-                made = self.program.holder(node, "list", value)
-                self.graph.put(out, made)
-                self._slice(value, made, _bounds(node))
+                holder = self.program.holder(node, "list", value)
+                self.graph.put(out, holder)
+                self._slice(value, holder, _bounds(node))
             else:
                 self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
         self.graph.watch(base, arrived)
 
-    def _slice(self, source: Holder, made: Holder, bounds: tuple[int, int] | None) -> None:
+    def _slice(self, source: Holder, copy: Holder, bounds: tuple[int, int] | None) -> None:
         """Copy a slice of a list: with new indices if the bounds are known, else to any index."""
         program = self.program
 
         def arrived(key: object) -> None:
             if bounds is None or not isinstance(key, int) or key < 0:
-                self.graph.edge(program.written(source, key), program.written(made, ANY))
+                self.graph.edge(program.written(source, key), program.written(copy, ANY))
             elif bounds[0] <= key < bounds[1]:
-                self.graph.edge(program.written(source, key), program.written(made, key - bounds[0]))
+                self.graph.edge(program.written(source, key), program.written(copy, key - bounds[0]))
 
         program.on_keys(source, arrived)
 
@@ -129,31 +128,31 @@ class Expressions:
         self.calls.call(self.program.value_of(node.func), arguments_of(self.program, node), node, out)
 
     def _sequence(self, node: cst.List | cst.Tuple | cst.Set, out: Variable) -> None:
-        made = self.program.holder(node, "list")
-        self.graph.put(out, made)
+        holder = self.program.holder(node, "list")
+        self.graph.put(out, holder)
         certain = not isinstance(node, cst.Set)
         for number, element in enumerate(node.elements):
             value = self.program.moved(element.value)
             if isinstance(element, cst.StarredElement):
                 certain = False
                 items = self.calls.entries.items(value, element.value)
-                self.graph.edge(items, self.program.written(made, ANY))
+                self.graph.edge(items, self.program.written(holder, ANY))
             else:
-                self.graph.edge(value, self.program.written(made, number if certain else ANY))
+                self.graph.edge(value, self.program.written(holder, number if certain else ANY))
 
     def _dict(self, node: cst.Dict, out: Variable) -> None:
-        made = self.program.holder(node, "dict")
-        self.graph.put(out, made)
+        holder = self.program.holder(node, "dict")
+        self.graph.put(out, holder)
         for element in node.elements:
             value = self.program.moved(element.value)
             if isinstance(element, cst.DictElement):
-                self._entry(made, element.key, value)
+                self._entry(holder, element.key, value)
             else:
-                self.calls.entries.copy(value, made)
+                self.calls.entries.copy(value, holder)
 
-    def _entry(self, made: Holder, key: cst.BaseExpression, value: Variable) -> None:
-        with_key(self.program, key, lambda known: self.graph.edge(value, self.program.written(made, known)))
-        self.graph.edge(self.program.moved(key), self.program.named(("keys of", id(made))))
+    def _entry(self, holder: Holder, key: cst.BaseExpression, value: Variable) -> None:
+        with_key(self.program, key, lambda known: self.graph.edge(value, self.program.written(holder, known)))
+        self.graph.edge(self.program.moved(key), self.program.named(("keys of", id(holder))))
 
     def _choice(self, node: cst.IfExp, out: Variable) -> None:
         """Read `a if c else b`; a test for None excludes None from one branch."""
@@ -195,15 +194,15 @@ class Expressions:
 
     def _comprehension(self, node: cst.BaseSimpleComp, out: Variable) -> None:
         self._loops(node.for_in)
-        made = self.program.holder(node, "list")
-        self.graph.put(out, made)
-        self.graph.edge(self.program.moved(node.elt), self.program.written(made, ANY))
+        holder = self.program.holder(node, "list")
+        self.graph.put(out, holder)
+        self.graph.edge(self.program.moved(node.elt), self.program.written(holder, ANY))
 
     def _dict_comprehension(self, node: cst.DictComp, out: Variable) -> None:
         self._loops(node.for_in)
-        made = self.program.holder(node, "dict")
-        self.graph.put(out, made)
-        self._entry(made, node.key, self.program.moved(node.value))
+        holder = self.program.holder(node, "dict")
+        self.graph.put(out, holder)
+        self._entry(holder, node.key, self.program.moved(node.value))
 
     def _loops(self, loop: cst.CompFor | None) -> None:
         while loop is not None:
@@ -226,11 +225,11 @@ class Expressions:
             return
         for side in (node.left, node.right):
             self.program.opened.setdefault(self.program.moved(side), side)
-        made = self.program.holder(node, "dict" if value.kind == "dict" else "list")
-        self.graph.put(out, made)
+        holder = self.program.holder(node, "dict" if value.kind == "dict" else "list")
+        self.graph.put(out, holder)
         variable = self.program.named(("operand", node, id(value)))
         self.graph.put(variable, value)
-        self.calls.entries.copy(variable, made, keep=value.kind == "dict")
+        self.calls.entries.copy(variable, holder, keep=value.kind == "dict")
 
     def _product(self, node: cst.BinaryOperation, other: Value, out: Variable) -> None:
         """Add the product of two literals; one literal leaves it to the other operand what the result is."""
@@ -275,13 +274,13 @@ class Expressions:
         self.graph.put(out, self.program.unknown(node, "what is sent into a generator"))
         if function is None or node.value is None:
             return
-        given = self.program.named(("yield", function))
+        yielded = self.program.named(("yield", function))
         if isinstance(node.value, cst.From):
             value = self.program.moved(node.value.item)
-            self.graph.edge(self.calls.entries.items(value, node.value.item), given)
+            self.graph.edge(self.calls.entries.items(value, node.value.item), yielded)
             self.graph.watch(value, lambda one: self._ended(one, out))
         else:
-            self.graph.edge(self.program.moved(node.value), given)
+            self.graph.edge(self.program.moved(node.value), yielded)
 
     def _ended(self, value: Value, out: Variable) -> None:
         """Let `yield from` evaluate to the return value of the generator."""

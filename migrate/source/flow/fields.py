@@ -48,17 +48,17 @@ class Fields:
         yield from self._all
 
     def _keys(self, holder: Value) -> _Keys:
-        found = self._of.get(holder)
-        if found is None:
-            found = self._of[holder] = _Keys()
-        return found
+        keys = self._of.get(holder)
+        if keys is None:
+            keys = self._of[holder] = _Keys()
+        return keys
 
     def _place(self, holder: Value, key: object) -> tuple[Variable, Variable]:
         keys = self._keys(holder)
-        found = keys.places.get(key)
-        if found is None:
-            found = self._add(holder, keys, key)
-        return found
+        place = keys.places.get(key)
+        if place is None:
+            place = self._add(holder, keys, key)
+        return place
 
     def _add(self, holder: Value, keys: _Keys, key: object) -> tuple[Variable, Variable]:
         """Create the variables of a new key and connect them with those of all compatible keys."""

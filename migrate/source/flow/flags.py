@@ -28,10 +28,10 @@ class Condition:
         if self.name not in constants:
             return True
         value = constants[self.name]
-        found = value == self.against if self.equal else bool(value)
+        holds = value == self.against if self.equal else bool(value)
         if self.same:
-            found = found and type(value) is type(self.against)
-        return found is self.holds
+            holds = holds and type(value) is type(self.against)
+        return holds is self.holds
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class ReturnPath:
 
 def ways_out(tree: Tree, function: cst.FunctionDef) -> list[ReturnPath]:
     """Return the `return` statements of a function if conditions on parameters choose between them; else nothing."""
-    found = [ReturnPath(node, tuple(_conditions(tree, function, node))) for node in _returns(function)]
-    return found if len(found) > 1 and any(one.conditions for one in found) else []
+    paths = [ReturnPath(node, tuple(_conditions(tree, function, node))) for node in _returns(function)]
+    return paths if len(paths) > 1 and any(one.conditions for one in paths) else []
 
 
 def constant_arguments(
@@ -58,13 +58,13 @@ def constant_arguments(
 
     `keeps_defaults` is False if the program may replace the defaults of a function.
     """
-    found: dict[str, object] = {}
+    constants: dict[str, object] = {}
     for one in (*names, *function.params.kwonly_params):
         name = one.name.value
         value = literal(given.get(name, one.default))
         if value is not ANY and (name in given or (keeps_defaults and one.default is not None)):
-            found[name] = value
-    return found
+            constants[name] = value
+    return constants
 
 
 def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:

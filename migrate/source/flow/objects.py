@@ -72,36 +72,36 @@ class Objects:
         """Make an instance of a class that is no named tuple, and run its constructor."""
         program, heritage = self.program, self.attributes.heritage
         assert isinstance(cls.node, cst.ClassDef)
-        made = program.holder(site, "object", cls.node, cls)
-        self.graph.put(out, made)
-        self.escapes.is_instance(made, cls)
+        instance = program.holder(site, "object", cls.node, cls)
+        self.graph.put(out, instance)
+        self.escapes.is_instance(instance, cls)
         program.entered.setdefault(cls.node, set()).add(site)
-        if self.program.is_new(("constructed", made)):
-            heritage.once(cls, _has_specials, lambda: self._open_specials(cls, made))
-        self.graph.watch(self._containers(cls), lambda _: self._keep_given(made, arguments, site))
-        constructor = program.named(("constructor", id(made)))
-        self.attributes.member(cls, "__init__", constructor, made, site)
-        heritage.once(cls, _is_dataclass, lambda: self._fill_dataclass(cls, made, arguments))
+        if self.program.is_new(("constructed", instance)):
+            heritage.once(cls, _has_specials, lambda: self._open_specials(cls, instance))
+        self.graph.watch(self._containers(cls), lambda _: self._keep_given(instance, arguments, site))
+        constructor = program.named(("constructor", id(instance)))
+        self.attributes.member(cls, "__init__", constructor, instance, site)
+        heritage.once(cls, _is_dataclass, lambda: self._fill_dataclass(cls, instance, arguments))
         self.caller.call(constructor, arguments, site, Variable())
-        self.attributes.once_found(cls, ("__new__",), lambda: self._make(cls, made, arguments, site, out))
+        self.attributes.once_found(cls, ("__new__",), lambda: self._make(cls, instance, arguments, site, out))
 
-    def _make(self, cls: Class, made: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        other = self.program.named(("made by", id(made)))
-        self.attributes.member(cls, "__new__", other, made, site)
+    def _make(self, cls: Class, instance: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        other = self.program.named(("made by", id(instance)))
+        self.attributes.member(cls, "__new__", other, instance, site)
         self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
 
     def _containers(self, cls: Class) -> Variable:
         """Return the variable of those bases of a class that are builtin containers."""
-        found = self._kept_by.get(cls)
-        if found is None:
-            found = self._kept_by[cls] = Variable()
+        kept = self._kept_by.get(cls)
+        if kept is None:
+            kept = self._kept_by[cls] = Variable()
             for base in self.attributes.bases(cls):
-                self.graph.pass_on(base, found, _is_container)
-        return found
+                self.graph.pass_on(base, kept, _is_container)
+        return kept
 
-    def _keep_given(self, made: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
+    def _keep_given(self, instance: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
         """Model a class that inherits from a list or dict: the object stores the constructor's arguments."""
-        self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
+        self.graph.put(self.program.written(instance, ANY), self.program.unknown(site, "its base keeps its entries"))
         for one in arguments:
             self.graph.watch(one.variable, lambda value: self.escapes.spoil(value, site))
 
@@ -114,33 +114,33 @@ class Objects:
             self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
             self.caller.enter(function, arguments, site, out, cls)
 
-    def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments) -> None:
+    def _fill_dataclass(self, cls: Class, instance: Holder, arguments: Arguments) -> None:
         """Let the fields of a dataclass and its bases, in whatever order, have the arguments or their defaults."""
         assert isinstance(cls.node, cst.ClassDef)
-        if not self.program.is_new(("filled", made, cls)):
+        if not self.program.is_new(("filled", instance, cls)):
             return
-        self._fill(made, (), arguments)
+        self._fill(instance, (), arguments)
         if _is_dataclass(cls.node):
-            self._defaults(made, cls.node)
-            after = self.attributes.special(made, "__post_init__")
+            self._defaults(instance, cls.node)
+            after = self.attributes.special(instance, "__post_init__")
             self.caller.call(after, (), cls.node, Variable())
             self.graph.watch(after, lambda one: self.escapes.open(one, "it gets the fields that are only for it"))
         for base in self.attributes.bases(cls):
             self.graph.watch(
-                base, lambda one: self._fill_dataclass(one, made, arguments) if isinstance(one, Class) else None
+                base, lambda one: self._fill_dataclass(one, instance, arguments) if isinstance(one, Class) else None
             )
 
-    def _open_specials(self, cls: Class, made: Holder) -> None:
+    def _open_specials(self, cls: Class, instance: Holder) -> None:
         """Mark those special methods as open that operators and builtin functions may call on the instance."""
         assert isinstance(cls.node, cst.ClassDef)
-        if ("specials", made, cls) in self.program.asked:
+        if ("specials", instance, cls) in self.program.asked:
             return
-        self.program.asked.add(("specials", made, cls))
+        self.program.asked.add(("specials", instance, cls))
         for name in _specials(cls.node):
             reason = "an operator or a function of Python may call it"
-            self.graph.watch(self.attributes.special(made, name), partial(self.escapes.open, reason=reason))
+            self.graph.watch(self.attributes.special(instance, name), partial(self.escapes.open, reason=reason))
         for base in self.attributes.bases(cls):
-            self.graph.watch(base, lambda one: self._open_specials(one, made) if isinstance(one, Class) else None)
+            self.graph.watch(base, lambda one: self._open_specials(one, instance) if isinstance(one, Class) else None)
 
     def record(
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
@@ -153,36 +153,36 @@ class Objects:
         if cls is not None:
             self._defaults(made, cls.node)  # type: ignore[arg-type]
 
-    def _fill(self, made: Holder, names: tuple[str, ...], arguments: Arguments) -> None:
+    def _fill(self, holder: Holder, names: tuple[str, ...], arguments: Arguments) -> None:
         """Store arguments in the fields of a record or dataclass."""
         program = self.program
         for position, given in enumerate(arguments):
             if given.node is not None:
                 program.moves.add(given.node)
             if given.star == "**":
-                self.entries.copy(given.variable, made)
+                self.entries.copy(given.variable, holder)
             elif given.star:
                 items = self.entries.items(given.variable, given.node or cst.Name("_"))
-                self.graph.edge(items, program.written(made, ANY))
+                self.graph.edge(items, program.written(holder, ANY))
             else:
                 name = given.keyword or (names[position] if position < len(names) else "")
-                self.graph.edge(given.variable, program.written(made, name or ANY))
-                if made.kind == "record" and name in names:
-                    self.graph.edge(given.variable, program.written(made, names.index(name)))
+                self.graph.edge(given.variable, program.written(holder, name or ANY))
+                if holder.kind == "record" and name in names:
+                    self.graph.edge(given.variable, program.written(holder, names.index(name)))
 
-    def _defaults(self, made: Holder, cls: cst.ClassDef) -> None:
+    def _defaults(self, instance: Holder, cls: cst.ClassDef) -> None:
         for statement in _annotated(cls):
             value = statement.value
             if value is None or not isinstance(statement.target, cst.Name):
                 continue
-            written = self.program.written(made, statement.target.value)
-            given = _of_field(value)
-            if given is None:
+            written = self.program.written(instance, statement.target.value)
+            arguments = _of_field(value)
+            if arguments is None:
                 self.graph.edge(self.program.moved(value), written)
-            elif "default_factory" in given:
-                self.caller.call(self.program.moved(given["default_factory"]), (), value, written)
-            elif "default" in given:
-                self.graph.edge(self.program.moved(given["default"]), written)
+            elif "default_factory" in arguments:
+                self.caller.call(self.program.moved(arguments["default_factory"]), (), value, written)
+            elif "default" in arguments:
+                self.graph.edge(self.program.moved(arguments["default"]), written)
 
 
 def _specials(cls: cst.ClassDef) -> list[str]:

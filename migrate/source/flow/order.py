@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from migrate.source.flow.names.frames import frame_of
+from migrate.source.flow.names.bindings import frame_of
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.syntax.tree import Tree
 
@@ -48,15 +48,15 @@ class Order:
         start, end = tree.span(first)[1], tree.span(last)[0]
         kinds = cst.BaseExpression | cst.WithItem
         inside = self._inside[frame_of(tree, first)]
-        found: list[cst.CSTNode] = [
+        nodes: list[cst.CSTNode] = [
             one for one in inside if isinstance(one, kinds) and start <= tree.span(one)[0] < end
         ]
         functions: set[cst.CSTNode] = set()
-        pending = list(found)
+        pending = list(nodes)
         while pending:
             for function in self.flow.runs(pending.pop()):
                 if function not in functions:
                     functions.add(function)
-                    found += self._inside[function]
+                    nodes += self._inside[function]
                     pending += self._inside[function]
-        return found
+        return nodes

@@ -142,11 +142,11 @@ class Program:
 
     def value_of(self, node: cst.BaseExpression) -> Variable:
         """Return the constraint variable of an expression, and schedule the expression for reading if it is new."""
-        found = self._expressions.get(id(node))
-        if found is None:
-            found = self._expressions[id(node)] = Variable(node)
+        variable = self._expressions.get(id(node))
+        if variable is None:
+            variable = self._expressions[id(node)] = Variable(node)
             self.pending.append(node)
-        return found
+        return variable
 
     def moved(self, node: cst.BaseExpression) -> Variable:
         """Return the variable of an expression whose value only flows on to a place that the engine tracks."""
@@ -165,12 +165,12 @@ class Program:
 
     def made(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value with this key; `make` creates it the first time."""
-        found = self._values.get(key)
-        if found is None:
-            found = self._values[key] = make()
-            if self._exposed is not None and isinstance(found, Result):
-                self.escaped.setdefault(found, [self._exposed])
-        return found
+        value = self._values.get(key)
+        if value is None:
+            value = self._values[key] = make()
+            if self._exposed is not None and isinstance(value, Result):
+                self.escaped.setdefault(value, [self._exposed])
+        return value
 
     def symbol(self, name: str) -> Value:
         """Return the value of an external name."""
@@ -214,21 +214,21 @@ class Program:
 
     def named(self, key: Hashable, node: cst.CSTNode | None = None) -> Variable:
         """Return the constraint variable with this key; for everything that is not an expression."""
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = Variable(node)
-        return found
+        variable = self._names.get(key)
+        if variable is None:
+            variable = self._names[key] = Variable(node)
+        return variable
 
     def definition(self, node: Binding) -> Variable:
         """Return the variable of one binding of a name. Its values also flow into the variable of the name."""
         key = ("definition", id(node))
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = Variable(node)
+        variable = self._names.get(key)
+        if variable is None:
+            variable = self._names[key] = Variable(node)
             name = node.value if isinstance(node, cst.Name) else bound_name(node)
             for target in self._names_of(name, node):
-                self.graph.edge(found, target)
-        return found
+                self.graph.edge(variable, target)
+        return variable
 
     def _names_of(self, name: str, node: cst.CSTNode) -> list[Variable]:
         tree = self.home(node)
@@ -237,11 +237,11 @@ class Program:
     def _not_none(self, known: NotNone) -> Variable:
         """Return the variable of one binding of a name, with None filtered out."""
         key = ("not none", known.binding)
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = Variable(known.binding)
-            self.graph.pass_on(self.definition(known.binding), found, lambda value: not is_none(value))
-        return found
+        variable = self._names.get(key)
+        if variable is None:
+            variable = self._names[key] = Variable(known.binding)
+            self.graph.pass_on(self.definition(known.binding), variable, lambda value: not is_none(value))
+        return variable
 
     def name(self, scope: Scope, name: str) -> Variable:
         """Return the variable of a name in a scope: the union of all its bindings."""
@@ -268,9 +268,9 @@ class Program:
 
     def _either(self, tree: Tree, scope: Scope, name: str) -> Variable:
         """Return the variable of a module-level name that only a `match` pattern, or other code, may bind."""
-        found = self.name(scope, name)
-        self.graph.edge(self.loose(tree, name), found)
-        return found
+        variable = self.name(scope, name)
+        self.graph.edge(self.loose(tree, name), variable)
+        return variable
 
     def names_of(self, tree: Tree) -> set[str]:
         """Return the names that a module binds."""
@@ -282,8 +282,8 @@ class Program:
         if isinstance(name, cst.Name) and name.value == "__name__":
             return [self.holder(self.home(name).module, "module")]
         text = name.evaluated_value if isinstance(name, cst.SimpleString) else None
-        found = self.outside(self.home(name), text) if name is not None and isinstance(text, str) else None
-        return [self.holder(found[0].module, "module")] if found is not None and not found[1] else []
+        outside = self.outside(self.home(name), text) if name is not None and isinstance(text, str) else None
+        return [self.holder(outside[0].module, "module")] if outside is not None and not outside[1] else []
 
     def patched(self, name: str) -> Variable:
         """Return the variable of what the program assigns to an external name (monkey patching)."""
@@ -295,8 +295,8 @@ class Program:
         reaching = self.definitions[id(tree.module)].reaching.get(node)
         if reaching is not None:
             return [self._not_none(one) if isinstance(one, NotNone) else self.definition(one) for one in reaching]
-        found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
-        return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
+        variables = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
+        return variables + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
 
     def class_attribute(self, cls: Class, name: str) -> Variable | None:
         """Return the variable of a name that a class body binds; None if the body does not bind it."""
@@ -324,11 +324,11 @@ class Program:
 
     def held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         """Return the inverse of the fields: for each value, the holders that store it, with the key."""
-        found: dict[Value, list[tuple[Value, object]]] = {}
+        holders_of: dict[Value, list[tuple[Value, object]]] = {}
         for holder, key, variable in self.fields.all():
             for value in variable.values:
-                found.setdefault(value, []).append((holder, key))
-        return found
+                holders_of.setdefault(value, []).append((holder, key))
+        return holders_of
 
 
 def mangled(tree: Tree, node: cst.Attribute) -> str:

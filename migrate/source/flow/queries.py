@@ -142,8 +142,8 @@ class ValueFlow:
 
     def values(self, node: cst.BaseExpression) -> list[Value]:
         """Return the points-to set of an expression; empty for a node that is no expression of the program."""
-        found = self._program.known(node)
-        return list(found.values) if found is not None else []
+        variable = self._program.known(node)
+        return list(variable.values) if variable is not None else []
 
     def is_used(self, value: Value, node: cst.BaseExpression) -> bool:
         """True if an expression that may be `value` uses it, rather than only passes it on to a tracked place.
@@ -161,8 +161,8 @@ class ValueFlow:
 
     def escapes(self, value: Value) -> list[cst.CSTNode]:
         """Return the expressions and call sites by which `value`, or a holder of it, escapes to unanalysed code."""
-        given = [node for node in self._by_value.get(value, ()) if node in self._program.given]
-        return [*given, *self._program.escaped.get(value, ())]
+        arguments = [node for node in self._by_value.get(value, ()) if node in self._program.given]
+        return [*arguments, *self._program.escaped.get(value, ())]
 
     def may_be_changed_unseen(self, value: Value) -> bool:
         """True if unanalysed code may modify the contents of `value`."""
@@ -178,14 +178,14 @@ class ValueFlow:
 
     def holders(self, value: Value) -> list[Holder]:
         """Return all holders that may contain `value`, directly or indirectly."""
-        found: dict[Value, None] = {}
+        known: dict[Value, None] = {}
         pending = [value]
         while pending:
             for holder, _ in self._held_by.get(pending.pop(), ()):
-                if holder not in found:
-                    found[holder] = None
+                if holder not in known:
+                    known[holder] = None
                     pending.append(holder)
-        return [one for one in found if isinstance(one, Holder) and one.kind != "module"]
+        return [one for one in known if isinstance(one, Holder) and one.kind != "module"]
 
     def entries(self, value: Value) -> list[Value]:
         """Return the values stored in a list, a dict or an object."""
@@ -193,9 +193,9 @@ class ValueFlow:
 
     def attributes(self, value: Value) -> set[str]:
         """Return the names of attributes, of the program's objects and classes, that may lead to `value`."""
-        found = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
+        places = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
         made = [
-            key for one, key in found if isinstance(one, Class) or (isinstance(one, Holder) and one.cls is not None)
+            key for one, key in places if isinstance(one, Class) or (isinstance(one, Holder) and one.cls is not None)
         ]
         return {key for key in made if isinstance(key, str)}
 
@@ -247,13 +247,13 @@ class ValueFlow:
         first = self._program.known(node)
         if first is None and isinstance(node, cst.Name):
             first = self._program.definition(node)
-        found = {first: None} if first is not None else {}
-        pending = list(found)
+        reached = {first: None} if first is not None else {}
+        pending = list(reached)
         while pending:
-            new = [one for one in pending.pop().receivers if one not in found]
-            found |= dict.fromkeys(new)
+            new = [one for one in pending.pop().receivers if one not in reached]
+            reached |= dict.fromkeys(new)
             pending += new
-        nodes = [one.node for one in found if one.node is not None and self._program.known(one.node) is one]
+        nodes = [one.node for one in reached if one.node is not None and self._program.known(one.node) is one]
         return cast(list[cst.BaseExpression], nodes)
 
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
@@ -304,35 +304,35 @@ class ValueFlow:
 
     @cached_property
     def _held_in(self) -> dict[Value, list[tuple[object, Value]]]:
-        found: dict[Value, list[tuple[object, Value]]] = defaultdict(list)
+        fields_of: dict[Value, list[tuple[object, Value]]] = defaultdict(list)
         for value, pairs in self._held_by.items():
             for holder, key in pairs:
-                found[holder].append((key, value))
-        return found
+                fields_of[holder].append((key, value))
+        return fields_of
 
     @cached_property
     def _runs(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
-        found: dict[cst.CSTNode, list[cst.CSTNode]] = defaultdict(list)
+        runs: dict[cst.CSTNode, list[cst.CSTNode]] = defaultdict(list)
         for function, sites in self._program.entered.items():
             for site in sites:
-                found[site].append(function)
-        return found
+                runs[site].append(function)
+        return runs
 
     @cached_property
     def _opened(self) -> dict[Value, list[cst.CSTNode]]:
-        found: dict[Value, list[cst.CSTNode]] = defaultdict(list)
+        places: dict[Value, list[cst.CSTNode]] = defaultdict(list)
         for variable, other in self._program.opened.items():
             node = variable.node or other
             if node is not None:
                 for value in variable.values:
-                    found[value].append(node)
-        return found
+                    places[value].append(node)
+        return places
 
     @cached_property
     def _by_value(self) -> dict[Value, list[cst.BaseExpression]]:
-        found: dict[Value, list[cst.BaseExpression]] = defaultdict(list)
+        expressions: dict[Value, list[cst.BaseExpression]] = defaultdict(list)
         for node, variable in self._program.expressions():
             for value in variable.values:
                 if not isinstance(value, Constant | Symbol | Function):
-                    found[value].append(node)  # type: ignore[arg-type]
-        return found
+                    expressions[value].append(node)  # type: ignore[arg-type]
+        return expressions

@@ -140,31 +140,31 @@ class Statements:
 
     def _class(self, node: cst.ClassDef) -> None:
         keywords = [one for one in node.keywords if one.keyword is not None and one.keyword.value != "metaclass"]
-        given = [Given(self.program.moved(one.value), keyword=one.keyword.value) for one in keywords if one.keyword]
-        made = self.program.named(("defined", node))
+        arguments = [Given(self.program.moved(one.value), keyword=one.keyword.value) for one in keywords if one.keyword]
+        defined = self.program.named(("defined", node))
         for one in node.keywords:
             value = self.program.value_of(one.value)
             if one not in keywords:
-                self.graph.watch(value, lambda meta: self._metaclass(meta, node, made))
+                self.graph.watch(value, lambda meta: self._metaclass(meta, node, defined))
         cls = self.program.cls(node)
 
         def above(base: Value) -> None:
             if isinstance(base, Class):
                 started = self.program.named(("started", node, base))
                 self.calls.attributes.member(base, "__init_subclass__", started, cls, node)
-                self.calls.call(started, given, node, Variable())
+                self.calls.call(started, arguments, node, Variable())
             elif isinstance(base, Unknown):
-                self.graph.put(made, base)
+                self.graph.put(defined, base)
 
         for one in node.bases:
             self.graph.watch(self.program.value_of(one.value), above)
         self._name_attributes(cls)
         self._decorated(node, cls)
 
-    def _metaclass(self, meta: Value, node: cst.ClassDef, made: Variable) -> None:
+    def _metaclass(self, meta: Value, node: cst.ClassDef, defined: Variable) -> None:
         """Let a metaclass return anything, except for the two that are known to leave the class as it is."""
         if not (isinstance(meta, Symbol) and meta.name in {"abc.ABCMeta", "builtins.type"}):
-            self.graph.put(made, self.program.unknown(node, "its metaclass decides what the class is"))
+            self.graph.put(defined, self.program.unknown(node, "its metaclass decides what the class is"))
 
     def _name_attributes(self, cls: Class) -> None:
         """Run `__set_name__` of the values that a class body assigns."""

@@ -71,9 +71,9 @@ class Targets:
             part = self.program.named(("part", element))
             if isinstance(element, cst.StarredElement):
                 certain = False
-                made = self.program.holder(element, "list")
-                self.graph.put(part, made)
-                self.graph.edge(self.calls.entries.items(value, node), self.program.written(made, ANY))
+                rest = self.program.holder(element, "list")
+                self.graph.put(part, rest)
+                self.graph.edge(self.calls.entries.items(value, node), self.program.written(rest, ANY))
             else:
                 self.calls.entries.item(value, number if certain else ANY, part, element.value)
             yield element.value, part, None

@@ -84,18 +84,18 @@ class Parts:
             home = self.home(start)
             uses = [use for use in home.names_in(start) if use.value not in home.top_level]
             others = (self._behind(home, use) for use in uses)
-            found = dict.fromkeys((*home.mentioned(start), *(one for one in others if one is not None)))
-            self._mentioned[start] = tuple(found)
+            definitions = dict.fromkeys((*home.mentioned(start), *(one for one in others if one is not None)))
+            self._mentioned[start] = tuple(definitions)
         return self._mentioned[start]
 
     def _behind(self, home: Tree, use: cst.Name) -> cst.CSTNode | None:
         """Return the class or function of another file that a name, or an attribute of it, refers to."""
         node: cst.CSTNode = use
         while True:
-            found = self.definition(node)
+            definition = self.definition(node)
             around = home.parent(node)
-            if found is not None or not isinstance(around, cst.Attribute) or around.value is not node:
-                return found
+            if definition is not None or not isinstance(around, cst.Attribute) or around.value is not node:
+                return definition
             node = around
 
 

@@ -44,7 +44,7 @@ def find_inputs(
     Results of earlier conversions in a directory below have `written`, unless it is asked for.
     Raises MigrateError for a path that does not exist or for two files that would be written to one place.
     """
-    found: dict[str, Input] = {}
+    inputs: dict[str, Input] = {}
     links: dict[str, Input] = {}
     for text in paths:
         path = Path(text)
@@ -54,24 +54,24 @@ def find_inputs(
             walker, own = Walker(path, skip, gitignore), OwnOutputs(path)
             for real, relative in walker.files():
                 item = Input(path / relative, Path(relative), explicit=False, written=own.has(Path(relative)))
-                known = found.get(real)
+                known = inputs.get(real)
                 if known is None or known.written:
-                    found[real] = item
+                    inputs[real] = item
             for relative, problem in walker.unreadable:
-                found[str(path / relative)] = Input(path / relative, Path(relative), explicit=False, problem=problem)
+                inputs[str(path / relative)] = Input(path / relative, Path(relative), explicit=False, problem=problem)
             for relative, real in walker.outside:
                 links[real] = Input(path / relative, Path(relative), explicit=False, leads_to=real)
         else:
             real = os.path.realpath(path)
-            known = found.get(real)
-            found[real] = (
+            known = inputs.get(real)
+            inputs[real] = (
                 replace(known, explicit=True, written=False) if known else Input(path, Path(path.name), explicit=True)
             )
-    _check_unique(list(found.values()))
+    _check_unique(list(inputs.values()))
     if written:
-        found = {real: replace(one, written=False) for real, one in found.items()}
-    named = {*found, *map(os.path.realpath, paths)}
-    return [*found.values(), *(link for real, link in links.items() if real not in named)]
+        inputs = {real: replace(one, written=False) for real, one in inputs.items()}
+    named = {*inputs, *map(os.path.realpath, paths)}
+    return [*inputs.values(), *(link for real, link in links.items() if real not in named)]
 
 
 def _why_missing(text: str) -> str:

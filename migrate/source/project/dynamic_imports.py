@@ -57,8 +57,8 @@ def names_of_imports(tree: ast.AST) -> frozenset[str]:
 
 def dynamic_import(call: ast.Call, named: frozenset[str]) -> Dynamic | None:
     """Return what a call of one of the functions `named` imports; None for other calls."""
-    given = _argument(call) if _name(call.func) in named else None
-    start, whole = _beginning(given) if given is not None else ("/", False)
+    argument = _argument(call) if _name(call.func) in named else None
+    start, whole = _beginning(argument) if argument is not None else ("/", False)
     name, package = start.lstrip("."), _package(call)
     level = len(start) - len(name)
     if level and package:  # relative to that package, not to the file
@@ -86,8 +86,8 @@ def _argument(call: ast.Call) -> ast.expr | None:
 def _package(call: ast.Call) -> str:
     """Return the package that a relative name is meant from, where a text spells it."""
     named = [one.value for one in call.keywords if one.arg == "package"]
-    given = next(iter([*call.args[1:], *named]), None)
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+    package = next(iter([*call.args[1:], *named]), None)
+    return package.value if isinstance(package, ast.Constant) and isinstance(package.value, str) else ""
 
 
 def _beginning(node: ast.expr) -> tuple[str, bool]:

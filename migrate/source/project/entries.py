@@ -20,8 +20,8 @@ class Pattern:
 
     def files(self) -> frozenset[str]:
         """Return the real paths of the existing files that the pattern names; `**` stands for any directories."""
-        found = glob.glob(os.path.join(self.base, self.text), recursive=True)  # noqa: PTH118, PTH207 - may be absolute
-        return frozenset(map(os.path.realpath, found))
+        paths = glob.glob(os.path.join(self.base, self.text), recursive=True)  # noqa: PTH118, PTH207 - may be absolute
+        return frozenset(map(os.path.realpath, paths))
 
 
 def entries_of(project: Project, patterns: Sequence[Pattern]) -> tuple[str, ...]:
@@ -33,14 +33,14 @@ def entries_of(project: Project, patterns: Sequence[Pattern]) -> tuple[str, ...]
     entries: dict[str, None] = {}
     for pattern in patterns:
         named = pattern.files()
-        found = [path for path, file in real.items() if file in named]
-        if not found and not (named and pattern.base):
+        paths = [path for path, file in real.items() if file in named]
+        if not paths and not (named and pattern.base):
             what = "is not among the files of this run" if named else "names no file"
             raise MigrateError(
                 f"entry point {pattern.text}: {what}; give a file or a pattern below the given paths, relative to "
                 f"{pattern.base or 'the working directory'}"
             )
-        entries.update(dict.fromkeys(found))
+        entries.update(dict.fromkeys(paths))
     return tuple(entries)
 
 

@@ -30,12 +30,12 @@ class Ignore:
         top = _repository(root)
         if top is None:
             return cls().inside(root)
-        found = cls(tuple(_spec(top, _excluded(top))))
+        ignored = cls(tuple(_spec(top, _excluded(top))))
         for directory in _between(top, root):
-            if directory != top and found.ignores(directory, is_directory=True):
-                found = cls()
-            found = found.inside(directory)
-        return found
+            if directory != top and ignored.ignores(directory, is_directory=True):
+                ignored = cls()
+            ignored = ignored.inside(directory)
+        return ignored
 
     def inside(self, directory: str) -> Ignore:
         """Return the rules inside a directory (an absolute path) that these rules hold for."""

@@ -127,8 +127,8 @@ class Project:
         Re-exports and star imports of files of the job are followed. What is bound in several ways is a name of the
         module that binds it so.
         """
-        found = self.symbols(path, name)
-        return self._binder(path, name, frozenset()) if len(found) > 1 else next(iter(found), None)
+        definitions = self.symbols(path, name)
+        return self._binder(path, name, frozenset()) if len(definitions) > 1 else next(iter(definitions), None)
 
     def _binder(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Origin:
         """Return the name of the module that binds a name in several ways, which others may hand on."""
@@ -142,8 +142,8 @@ class Project:
 
     def _stars(self, path: str, name: str) -> list[Binding]:
         """Return the star imports of a module of the job that bind a name."""
-        found = (one for bound in self.exports(path).values() for one in bound)
-        stars = [one for one in found if isinstance(one, Imported) and one.name == "*"]
+        bindings = (one for bound in self.exports(path).values() for one in bound)
+        stars = [one for one in bindings if isinstance(one, Imported) and one.name == "*"]
         modules = [self.modules.find(path, one.module, one.level) for one in stars]
         both = zip(stars, modules, strict=True)
         return [star for star, module in both if module is not None and name in self.public(module)]
@@ -152,10 +152,10 @@ class Project:
         """Return all possible definitions of `name` of the module `path`, one per binding."""
         if (path, name) not in self._symbols:
             cuts = self._cuts
-            found = self._find_symbols(path, name, seen)
+            definitions = self._find_symbols(path, name, seen)
             if self._cuts != cuts and seen:  # a part of a circle, which is not known from everywhere
-                return found
-            self._symbols[path, name] = found
+                return definitions
+            self._symbols[path, name] = definitions
         return self._symbols[path, name]
 
     def _is_cut(self, place: tuple[str, str, int], seen: Seen) -> bool:
@@ -165,21 +165,21 @@ class Project:
 
     def _find_symbols(self, path: str, name: str, seen: Seen) -> frozenset[Origin | None]:
         exports = self.exports(path)
-        found: set[Origin | None] = set()
+        definitions: set[Origin | None] = set()
         for number, binding in enumerate(exports.get(name, ())):
             if not self._is_cut((path, name, number), seen):
-                found |= self._bindings(path, name, binding, seen | {(path, name, number)})
+                definitions |= self._bindings(path, name, binding, seen | {(path, name, number)})
         # Without a binding the name is bound by the import itself: `from . import part` in a package.
-        later = [*exports][[*exports].index(name) + 1 :] if found else [*exports]
+        later = [*exports][[*exports].index(name) + 1 :] if definitions else [*exports]
         for source in (one for key in later for one in exports[key]):
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
                 if module is None or name not in self.public(module):
                     continue
                 if not self._is_cut((module, name, -1), seen):
-                    found |= self.symbols(module, name, seen | {(module, name, -1)})
-        if found:
-            return frozenset(found)
+                    definitions |= self.symbols(module, name, seen | {(module, name, -1)})
+        if definitions:
+            return frozenset(definitions)
         below = self.modules.find(path, name, 1) if self.modules.is_package(path) else None
         return frozenset([Origin(below, "")] if below is not None else [])
 
@@ -197,24 +197,24 @@ class Project:
         return frozenset()
 
     def _attributes(
-        self, found: frozenset[Origin | None], rest: list[str], seen: Seen = frozenset()
+        self, definitions: frozenset[Origin | None], rest: list[str], seen: Seen = frozenset()
     ) -> frozenset[Origin | None]:
-        """Resolve the chain of attributes `rest` of each of `found`."""
+        """Resolve the chain of attributes `rest` of each of `definitions`."""
         for number, part in enumerate(rest):
-            modules = {one for one in found if one is not None and one.path and not one.name}
+            modules = {one for one in definitions if one is not None and one.path and not one.name}
             if not modules:
-                return frozenset(_extended(one, rest[number:]) for one in found)
+                return frozenset(_extended(one, rest[number:]) for one in definitions)
             below = [self.symbols(one.path, part, seen) or frozenset([None]) for one in modules]
-            found = frozenset(_extended(one, [part]) for one in found - modules).union(*below)
-        return found
+            definitions = frozenset(_extended(one, [part]) for one in definitions - modules).union(*below)
+        return definitions
 
     def source(self, path: str, imported: Imported) -> Origin | None:
         """Resolve an import statement of `path`; None if it is unknown or ambiguous."""
-        found = self.sources(path, imported)
-        if len(found) > 1:
+        definitions = self.sources(path, imported)
+        if len(definitions) > 1:
             module = self.modules.find(path, imported.module, imported.level)
             return self._binder(module, imported.name, frozenset()) if module is not None else None
-        return next(iter(found), None)
+        return next(iter(definitions), None)
 
     def sources(self, path: str, imported: Imported, seen: Seen = frozenset()) -> frozenset[Origin | None]:
         """Return all possible definitions of an import statement of `path`."""
@@ -255,12 +255,12 @@ class Project:
             module = self.modules.find(path, ".".join(parts[:count]), level)
             if module is None:
                 continue
-            found: Origin | None = Origin(module, "")
+            definition: Origin | None = Origin(module, "")
             for number, part in enumerate(parts[count:]):
-                if found is None or not found.path or found.name:
-                    return _extended(found, parts[count + number :])
-                found = self.symbol(found.path, part)
-            return found
+                if definition is None or not definition.path or definition.name:
+                    return _extended(definition, parts[count + number :])
+                definition = self.symbol(definition.path, part)
+            return definition
         return Origin("", dotted) if not level else None
 
     def public(self, path: str) -> frozenset[str]:
@@ -285,16 +285,16 @@ class Project:
 
     def open_stars(self, path: str) -> list[str]:
         """Return the external modules whose names `path` gets by star imports."""
-        found, pending, seen = list[str](), [path], {path}
+        names, pending, seen = list[str](), [path], {path}
         while pending:
             one = pending.pop()
             for imported in self.imports(one):
                 if imported.name == "*":
                     module = self.modules.find(one, imported.module, imported.level)
-                    found += [imported.module] if module is None else []
+                    names += [imported.module] if module is None else []
                     pending += [module] if module is not None and module not in seen else []
                     seen.update(pending)
-        return found
+        return names
 
     def edges(self, path: str) -> frozenset[str]:
         """Return the files from which `path` imports names."""
@@ -304,21 +304,21 @@ class Project:
 
     def imported_files(self, path: str, imports: Iterable[Imported], by_text: Iterable[Dynamic]) -> frozenset[str]:
         """Return the files from which these imports of `path` take names."""
-        found: set[str] = set()
+        files: set[str] = set()
         for imported in imports:
             module = self.modules.find(path, imported.module, imported.level)
             if module is not None and not (self.modules.is_package(module) and imported.name not in {"", "*"}):
-                found |= {module, *(self._listed_below(module) if imported.name == "*" else ())}
+                files |= {module, *(self._listed_below(module) if imported.name == "*" else ())}
             elif (origin := self.source(path, imported)) is not None and origin.path:
-                found.add(origin.path)
+                files.add(origin.path)
             elif module is None and not imported.level:
                 dotted = [imported.module, f"{imported.module}.{imported.name}"]
-                found.update(one for name in dotted for one in self.modules.bearing(path, name))
+                files.update(one for name in dotted for one in self.modules.bearing(path, name))
             if module is not None:
-                found.update(self.modules.packages(module, path))
-        for one in [*found.union(self.files_by_text(path, by_text))]:
-            found |= {one, *self.modules.packages(one, path)}
-        return frozenset(found - {path})
+                files.update(self.modules.packages(module, path))
+        for one in [*files.union(self.files_by_text(path, by_text))]:
+            files |= {one, *self.modules.packages(one, path)}
+        return frozenset(files - {path})
 
     def _listed_below(self, package: str) -> Iterator[str]:
         """Yield the modules of a package in its `__all__`, which a star import also imports."""
@@ -353,10 +353,10 @@ class Project:
 
     def reached(self, paths: Iterable[str], without: str = "") -> frozenset[str]:
         """Return these files and all that they import, directly or indirectly; not what the file `without` imports."""
-        found = set(paths)
-        pending = [*found - {without}]
+        files = set(paths)
+        pending = [*files - {without}]
         while pending:
-            new = self.edges(pending.pop()) - found
-            found |= new
+            new = self.edges(pending.pop()) - files
+            files |= new
             pending += new - {without}
-        return frozenset(found)
+        return frozenset(files)

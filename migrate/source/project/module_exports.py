@@ -23,12 +23,12 @@ Binding = Imported | Alias | None
 
 def bindings(text: str) -> dict[str, list[Binding]]:
     """Return the top-level names of a module, each with its bindings."""
-    found: dict[str, list[Binding]] = {}
+    exports: dict[str, list[Binding]] = {}
     for node in _top_level(parsed(text).body):
         for name, source in _bound(node):
-            if source not in found.setdefault(name, []):
-                found[name].append(source)
-    return found
+            if source not in exports.setdefault(name, []):
+                exports[name].append(source)
+    return exports
 
 
 def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -90,8 +90,8 @@ def _values(node: ast.expr) -> Iterator[Binding]:
 
 
 def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
-    found = [node.target] if isinstance(node, ast.For) else [i.optional_vars for i in node.items if i.optional_vars]
-    for target in found:
+    targets = [node.target] if isinstance(node, ast.For) else [i.optional_vars for i in node.items if i.optional_vars]
+    for target in targets:
         yield from ast.walk(target)
 
 

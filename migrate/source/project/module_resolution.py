@@ -151,17 +151,17 @@ class Modules:
         if not parts[-1] or is_library(module):
             return []
         own = self._paths.get(importer)
-        found = [path for path in self._named.get(parts[-1], ()) if path != own and _dotted(path, len(parts)) == parts]
-        return [self._shown[path] for path in found]
+        paths = [path for path in self._named.get(parts[-1], ()) if path != own and _dotted(path, len(parts)) == parts]
+        return [self._shown[path] for path in paths]
 
     @cached_property
     def _named(self) -> dict[str, list[Path]]:
         """The files, by the last component of their module names."""
-        found: dict[str, list[Path]] = {}
+        paths: dict[str, list[Path]] = {}
         for path in self._shown:
             if path.suffix == ".py":  # notebooks cannot be imported
-                found.setdefault(_dotted(path, 1)[0], []).append(path)
-        return found
+                paths.setdefault(_dotted(path, 1)[0], []).append(path)
+        return paths
 
     def beginning(self, importer: str, start: str, level: int) -> Iterator[str]:
         """Yield the files that `importer` may import by a module name with the prefix `start`."""

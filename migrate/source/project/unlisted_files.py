@@ -24,16 +24,16 @@ def outside(project: Project, path: str) -> dict[str, str]:
     if path not in project.named:
         return {}
     start = project.files[path].absolute()
-    given = {importer.absolute() for importer in project.files.values()}
+    own = {importer.absolute() for importer in project.files.values()}
     pending = [(project.files[one].absolute(), project.text(one)) for one in sorted(project.closure(path))]
-    found: dict[Path, str] = {}
-    while pending and len(found) < MOST:
+    texts: dict[Path, str] = {}
+    while pending and len(texts) < MOST:
         importer, text = pending.pop()
         for file in (file for imported in imports_of(text) for file in _files(importer, imported)):
-            if file not in given and file not in found:
-                found[file] = _read(file)
-                pending.append((file, found[file]))
-    return {os.path.relpath(file, start.parent): text for file, text in sorted(found.items())}
+            if file not in own and file not in texts:
+                texts[file] = _read(file)
+                pending.append((file, texts[file]))
+    return {os.path.relpath(file, start.parent): text for file, text in sorted(texts.items())}
 
 
 def _files(importer: Path, imported: Imported) -> Iterator[Path]:

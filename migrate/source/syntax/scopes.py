@@ -58,7 +58,7 @@ class Scopes:
     """The scope of each node of a module, without layout nodes and names that are not variables."""
 
     def __init__(self, module: cst.Module) -> None:
-        """Walk the module; `found` maps nodes to scopes."""
+        """Walk the module."""
         self._bound: dict[
             cst.CSTNode, set[str]
         ] = {}  #: names that each function binds; computed only if there is a `nonlocal`
@@ -178,9 +178,9 @@ class Scopes:
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
             self.found[alias] = self._scope
-            given = alias.asname.name if alias.asname is not None else alias.name
-            for name, _ in _dotted(given):
-                self._scope.record_import_assignment(name, node, given)
+            bound = alias.asname.name if alias.asname is not None else alias.name
+            for name, _ in _dotted(bound):
+                self._scope.record_import_assignment(name, node, bound)
 
     def _function(self, node: cst.FunctionDef) -> None:
         self._define(node)
@@ -293,14 +293,14 @@ _SPECIAL: dict[type, Callable[[Scopes, Any], None]] = {
 
 def _bound_names(scopes: Mapping[cst.CSTNode, Scope]) -> dict[cst.CSTNode, set[str]]:
     """Return the names that each function binds, without its `nonlocal` and `global` names."""
-    found: dict[cst.CSTNode, set[str]] = {}
+    names: dict[cst.CSTNode, set[str]] = {}
     for scope in {id(one): one for one in scopes.values()}.values():
         if isinstance(scope, FunctionScope):
-            found[scope.node] = {name for name, held in scope._assignments.items() if held}
+            names[scope.node] = {name for name, held in scope._assignments.items() if held}
     for node, scope in scopes.items():
         if isinstance(node, cst.Nonlocal | cst.Global) and isinstance(scope, FunctionScope):
-            found[scope.node] -= {item.name.value for item in node.names}
-    return found
+            names[scope.node] -= {item.name.value for item in node.names}
+    return names
 
 
 def _dotted(node: cst.BaseExpression) -> list[tuple[str, cst.Name | cst.Attribute]]:

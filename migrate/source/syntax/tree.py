@@ -164,11 +164,11 @@ class Tree:
     @cached_property
     def _names_in_statements(self) -> Mapping[cst.CSTNode, list[cst.Name]]:
         """The names in each statement of the module: a search in one of them does not read the whole file."""
-        found: dict[cst.CSTNode, list[cst.Name]] = defaultdict(list)
+        by_statement: dict[cst.CSTNode, list[cst.Name]] = defaultdict(list)
         for uses in self.names.values():
             for use in uses:
-                found[self._outermost(use)].append(use)
-        return found
+                by_statement[self._outermost(use)].append(use)
+        return by_statement
 
     def _outermost(self, node: cst.CSTNode) -> cst.CSTNode:
         """Return the statement of the module that contains `node`."""
@@ -312,7 +312,7 @@ class Tree:
         nodes = [one.node for one in bindings]
         places = [self.span(node)[0] for node in nodes]
         fixed = all(map(self._is_at_top, nodes))
-        found: set[str] = set()
+        modules: set[str] = set()
         only = unknown = False
         for star in self.stars:
             if places and fixed and self.span(star)[0] < min(places):
@@ -320,10 +320,10 @@ class Tree:
             starred, text = link.starred(name, self.source(star)), self.source(star)
             later = not nodes or (fixed and self._is_at_top(star) and self.span(star)[0] > max(places))
             if starred:
-                found, only = {starred} if later else {*found, starred}, only or later
+                modules, only = {starred} if later else {*modules, starred}, only or later
             elif nodes and not any(isinstance(node, cst.Import) for node in nodes) and link.may_rebind(text):
                 unknown = True
-        return frozenset(found), only, unknown
+        return frozenset(modules), only, unknown
 
     def _is_at_top(self, node: cst.CSTNode) -> bool:
         """True for a statement of the module, outside of any block, or the target of one."""

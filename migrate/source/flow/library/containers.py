@@ -26,9 +26,9 @@ def external_result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -
     calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
 
 
-def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:
+def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable) -> Holder:
     """Create the list, dict or namespace that a call returns, and add it to `out`."""
-    holder = calls.program.holder(site, kind, f"built{part}")
+    holder = calls.program.holder(site, kind, "built")
     calls.graph.put(out, holder)
     return holder
 
@@ -49,8 +49,8 @@ def ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CS
             )
 
 
-def merge(calls: Calls, given: Given, holder: Holder, site: cst.CSTNode) -> None:
-    """Add the entries of a dict, or of a list of pairs, to `made`."""
+def merge(calls: Calls, argument: Given, holder: Holder, site: cst.CSTNode) -> None:
+    """Add the entries of a dict, or of a list of pairs, to `holder`."""
 
     def arrived(value: Value) -> None:
         if isinstance(value, Holder) and value.kind == "list":
@@ -59,7 +59,7 @@ def merge(calls: Calls, given: Given, holder: Holder, site: cst.CSTNode) -> None
         else:
             calls.entries.copy(only(calls, value), holder)
 
-    calls.graph.watch(given.variable, arrived)
+    calls.graph.watch(argument.variable, arrived)
 
 
 def method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:

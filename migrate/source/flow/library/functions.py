@@ -1,4 +1,4 @@
-"""Models of builtin functions and of functions from the standard library."""
+"""Models of builtin functions and of functions from the standard library, reflective ones included."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal
 from migrate.source.flow.library.containers import external_result, merge, method, move, new_holder
-from migrate.source.flow.library.inspection import INSPECTING
 from migrate.source.flow.library.iteration import ITERATING, Read
-from migrate.source.flow.library.modules import attribute
+from migrate.source.flow.library.modules import attribute, of_package
 from migrate.source.flow.values import (
     ANY,
     Class,
@@ -45,6 +44,9 @@ CHANGES = {
 #: Prefixes of qualified names whose functions are all assumed to do so.
 CHANGING = ("operator.", "builtins.list.", "builtins.dict.", "builtins.set.", "builtins.object.", "collections.",
             "unittest.", "ctypes.", "gc.", "inspect.", "weakref.")  # fmt: skip
+
+#: A symbol that stands for the result of `functools.wraps(f)`, before `f` is bound to it.
+_WRAPS = "functools.wraps()"
 
 
 def changes(name: str) -> bool:
@@ -95,18 +97,18 @@ def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
         calls.attributes.load(argument.variable, "__dict__", out, site)
 
 
-def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
+def _touched(calls: Calls, argument: Given, site: cst.CSTNode) -> None:
     """Record that `getattr` or a similar function uses a value of external code."""
 
     def arrived(value: Value) -> None:
         if isinstance(value, Holder | Class | Function):
             return
-        if given.node is not None:
-            calls.program.given.add(given.node)
+        if argument.node is not None:
+            calls.program.given.add(argument.node)
         else:
             calls.program.escaped.setdefault(value, []).append(site)
 
-    calls.graph.watch(given.variable, arrived)
+    calls.graph.watch(argument.variable, arrived)
 
 
 def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -264,16 +266,75 @@ def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
             calls.graph.edge(argument.variable, out)
 
 
+def _module(name: str) -> Read:
+    """Model `importlib.import_module(name)` and similar functions, which may return modules of the program."""
+
+    def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        modules = [module for one in arguments[:1] for module in of_package(calls.program, one.node)]
+        if not modules:
+            external_result(calls, name, site, out)
+            modules = [module for one in arguments[:1] for module in calls.program.modules(one.node)]
+        for module in modules:
+            calls.graph.put(out, module)
+
+    return read
+
+
+def _wraps(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """Model `functools.wraps(f)`, whose result is called with another function."""
+    callee = calls.program.named("wraps")
+    calls.graph.put(callee, calls.program.symbol(_WRAPS))
+    calls.graph.put(out, calls.partial(callee, arguments[:1], site))
+
+
+def _wrapped(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """Model `functools.wraps(f)(g)`: returns `g`, to which the attributes of `f` are copied."""
+    if len(arguments) < 2:
+        return
+    first, second = arguments[0].variable, arguments[1].variable
+    calls.graph.edge(second, out)
+    calls.graph.watch(second, lambda one: _get_attributes(calls, one, first))
+
+
+def _get_attributes(calls: Calls, target: Value, sources: Variable) -> None:
+    program = calls.program
+    if not isinstance(target, Function | Class) or not program.is_new(("wraps", target, sources)):
+        return
+    calls.graph.edge(sources, program.written(target, "__wrapped__"))
+
+    def arrived(source: Value) -> None:
+        if isinstance(source, Function | Class) and source is not target:
+            program.on_keys(source, lambda key: calls.graph.edge(program.written(source, key), _copy_of(key)))
+
+    def _copy_of(key: object) -> Variable:
+        return program.written(target, key) if key != "__wrapped__" else Variable()
+
+    calls.graph.watch(sources, arrived)
+
+
+def _raised(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    external_result(calls, "sys.exception", site, out)
+    calls.graph.edge(calls.program.named("raised"), out)
+
+
+def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """Model `sys.exc_info()`: the class, the instance and the traceback of the current exception."""
+    external_result(calls, "sys.exc_info", site, out)
+    raised = calls.program.holder(site, "list", "raised")
+    calls.graph.put(out, raised)
+    calls.graph.edge(calls.program.named("raised"), calls.program.written(raised, 1))
+
+
 _NEED_ONE = {
     "builtins.next", "builtins.enumerate", "builtins.map", "builtins.filter", "builtins.getattr", "functools.partial",
     "copy.copy", "copy.deepcopy", "asyncio.run", "builtins.max",
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Read] = {
-    **INSPECTING,
     **ITERATING,
     "argparse.Namespace": _namespace,
     "asyncio.run": _first,
+    "builtins.__import__": _module("builtins.__import__"),
     "builtins.dict": _dict,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
@@ -286,5 +347,11 @@ FUNCTIONS: dict[str, Read] = {
     "copy.copy": _copied_object,
     "dataclasses.field": _nothing,
     "functools.partial": _partial,
+    "functools.wraps": _wraps,
+    "importlib.import_module": _module("importlib.import_module"),
+    "sys.exc_info": _exc_info,
+    "sys.exception": _raised,
+    "sys.modules.get": _module("sys.modules.get"),
     "types.SimpleNamespace": _namespace,
+    _WRAPS: _wrapped,
 }

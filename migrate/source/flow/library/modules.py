@@ -20,8 +20,8 @@ _LOOPS = (cst.For, cst.While, cst.CompFor)
 def of_package(program: Program, name: cst.CSTNode | None) -> list[Value]:
     """Return the modules of the package that an argument begins with; empty if it may name others, or is a literal."""
     prefix = _prefix(name)
-    found = [tree for tree in program.trees if prefix and f".{prefix}" in f".{_name_of(tree)}"]
-    return [program.holder(tree.module, "module") for tree in found]
+    below = [tree for tree in program.trees if prefix and f".{prefix}" in f".{_name_of(tree)}"]
+    return [program.holder(tree.module, "module") for tree in below]
 
 
 def attribute(program: Program, module: Value, subject: cst.CSTNode | None, key: cst.CSTNode | None) -> str | None:
@@ -48,8 +48,8 @@ def _name_of(tree: Tree) -> str:
 
 def _prefix(name: cst.CSTNode | None) -> str:
     """Return the package, with its dot, whose modules an argument names; empty if it names others too."""
-    found = pattern(name)
-    text = found.start if isinstance(found, Pattern) and not found.end else ""
+    names = pattern(name)
+    text = names.start if isinstance(names, Pattern) and not names.end else ""
     return text if text.endswith(".") and not text.startswith(".") else ""
 
 
@@ -57,8 +57,8 @@ def _reaching(program: Program, name: cst.CSTNode | None) -> frozenset[Binding]:
     """Return the bindings that a use of a name may read; empty if they are not known."""
     if not isinstance(name, cst.Name) or not program.knows(name):
         return frozenset()
-    found = program.definitions[id(program.home(name).module)].bindings(name)
-    return frozenset(one.binding if isinstance(one, NotNone) else one for one in found or ())
+    bindings = program.definitions[id(program.home(name).module)].bindings(name)
+    return frozenset(one.binding if isinstance(one, NotNone) else one for one in bindings or ())
 
 
 def _repeats(program: Program, binding: Binding) -> bool:

@@ -65,11 +65,11 @@ class Definitions:
         """Return the definitions that reach a use of a name, or the only one of a name of another scope."""
         if node in self.reaching:
             return self.reaching[node]
-        found = [scope for scope in owners(self.tree, node.value, node) if id(scope) not in self._opened]
-        if len(found) != 1 or node.value in self._afar or (id(found[0]), node.value) in self._shared:
+        scopes = [scope for scope in owners(self.tree, node.value, node) if id(scope) not in self._opened]
+        if len(scopes) != 1 or node.value in self._afar or (id(scopes[0]), node.value) in self._shared:
             return None
-        made = [one.node for one in found[0].assignments[node.value] if isinstance(one, Assignment)]
-        return frozenset(made) if len(made) == 1 else None  # type: ignore[arg-type]
+        nodes = [one.node for one in scopes[0].assignments[node.value] if isinstance(one, Assignment)]
+        return frozenset(nodes) if len(nodes) == 1 else None  # type: ignore[arg-type]
 
     def _scope_of(self, body: Iterable[cst.CSTNode]) -> Scope | None:
         return next((scope for node in body if (scope := self.tree.scope(node)) is not None), None)

@@ -60,12 +60,12 @@ def merged(first: Environment | None, second: Environment | None) -> Environment
         return first if second is None else second
     if first is second:
         return first
-    found = dict(first)
+    joined = dict(first)
     for name, given in second.items():
-        before = found.get(name, NOTHING)
+        before = joined.get(name, NOTHING)
         if before is not given:
-            found[name] = either(before, given)
-    return found
+            joined[name] = either(before, given)
+    return joined
 
 
 def either(first: Reaching, second: Reaching) -> Reaching:

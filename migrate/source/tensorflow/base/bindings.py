@@ -53,8 +53,8 @@ def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
 def binders(tree: Tree, node: cst.CSTNode) -> list[cst.Name]:
     """Return the places that bind the name at `node`; empty for other expressions."""
     scope = scope_of_name(tree, node) if isinstance(node, cst.Name) else None
-    found = local_names(tree, node.value, scope) if isinstance(node, cst.Name) and scope is not None else []
-    return [one for one in found if is_target(tree, one) and not only_declares(tree, one)]
+    names = local_names(tree, node.value, scope) if isinstance(node, cst.Name) and scope is not None else []
+    return [one for one in names if is_target(tree, one) and not only_declares(tree, one)]
 
 
 def only_declares(tree: Tree, target: cst.CSTNode) -> bool:

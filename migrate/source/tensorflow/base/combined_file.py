@@ -74,7 +74,7 @@ def join(parts: Parts, files: Mapping[str, File]) -> JoinedFile:
 
 
 def _joined(file: File, tree: Joined, names: Mapping[str, TfNames], focus: str, members: dict[str, File]) -> JoinedFile:
-    found = JoinedNames(tree, names, focus)
-    given = {name: getattr(file, name) for name in file.__dataclass_fields__}
-    given |= {"tree": tree, "names": found, "initializers": Initializers(found)}
-    return JoinedFile(**given, members=members)
+    joined = JoinedNames(tree, names, focus)
+    fields = {name: getattr(file, name) for name in file.__dataclass_fields__}
+    fields |= {"tree": tree, "names": joined, "initializers": Initializers(joined)}
+    return JoinedFile(**fields, members=members)

@@ -133,10 +133,10 @@ class Initializers:
             value = number(bound["value"].value) if "value" in bound else None
             text = self.tree.source(bound["value"].value) if value is not None else ""
             return replace(self._call(target, {"": text}), note=note) if text else None
-        given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not is_none(bound[k])}
-        wanted = {k: given.get(k, default) for k, default in DEFAULTS.get(name, {}).items()}
-        if "seed" in given:
-            wanted["seed"] = given["seed"]
+        texts = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not is_none(bound[k])}
+        wanted = {k: texts.get(k, default) for k, default in DEFAULTS.get(name, {}).items()}
+        if "seed" in texts:
+            wanted["seed"] = texts["seed"]
         return replace(self._call(target, wanted), note=note)
 
     def scaled(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
@@ -177,8 +177,8 @@ class Initializers:
 
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:
         """True if a parameter is computed in the graph; the initializer of a table needs plain numbers."""
-        given = [bound[key].value for key in ("mean", "stddev", "minval", "maxval") if key in bound]
-        values = [resolve(self.tree, part) for node in given for part in nodes_in(node, cst.Name, cst.Call)]
+        numbers = [bound[key].value for key in ("mean", "stddev", "minval", "maxval") if key in bound]
+        values = [resolve(self.tree, part) for node in numbers for part in nodes_in(node, cst.Name, cst.Call)]
         return any(isinstance(value, cst.Call) and self.names.of(value.func) for value in values)
 
     def _rowwise(self, name: str, call: cst.Call) -> bool:
@@ -206,8 +206,8 @@ class Initializers:
         return FANS.get(name), self._seed(bound)
 
     def _seed(self, bound: dict[str, cst.Arg] | None) -> str:
-        given = bound and bound.get("seed")
-        return self.tree.source(given.value) if given and not is_none(given) else ""
+        seed = bound and bound.get("seed")
+        return self.tree.source(seed.value) if seed and not is_none(seed) else ""
 
 
 def _scaling(bound: dict[str, cst.Arg]) -> Fan | None:

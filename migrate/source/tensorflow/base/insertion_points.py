@@ -204,9 +204,9 @@ def as_function(tree: Tree, body: cst.BaseExpression) -> cst.Lambda | None:
     function = tree.parent(body)
     if not isinstance(function, cst.Lambda) or function.body is not body:
         return None
-    given = (*function.params.params, *function.params.kwonly_params, *function.params.posonly_params)
+    parameters = (*function.params.params, *function.params.kwonly_params, *function.params.posonly_params)
     scopes = (cst.Lambda, cst.BaseComp, cst.FunctionDef, cst.ClassDef)
     scope = next((one for one in tree.ancestors(function) if isinstance(one, scopes)), None)
     free = scope is None or isinstance(scope, cst.FunctionDef)
     alone = has_own_line(tree.statement(function), only_made=False)
-    return function if free and alone and all(one.default is None for one in given) else None
+    return function if free and alone and all(one.default is None for one in parameters) else None

@@ -27,9 +27,9 @@ def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
     if any(literal(e) is None or literal(e) == -1 or isinstance(literal(e), str) for e in elements):
         return None
     if listed is not node and not is_repeatable(node):
-        found = [known_number(file, e) for e in elements] if only_reads(file.names.flow, node) else [None]
-        elements = [e for e in found if e is not None]
-        if len(elements) != len(found):
+        numbers = [known_number(file, e) for e in elements] if only_reads(file.names.flow, node) else [None]
+        elements = [e for e in numbers if e is not None]
+        if len(elements) != len(numbers):
             return None
     named = listed is not node and is_repeatable(node)
     texts = [f"{file.tree.source(node)}[{i}]" if named else file.tree.source(e) for i, e in enumerate(elements)]

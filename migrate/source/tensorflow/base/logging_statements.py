@@ -45,10 +45,10 @@ def spoken(file: File, use: cst.CSTNode) -> cst.Call | None:
 def prints_alone(file: File, use: cst.CSTNode) -> bool:
     """True if the statement around `use` prints or logs and has no other effect, however often it runs."""
     call = spoken(file, use)
-    given = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "file"] if call is not None else []
-    written = [arg for arg in call.args if arg not in given] if call is not None else []
+    args = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "file"] if call is not None else []
+    written = [arg for arg in call.args if arg not in args] if call is not None else []
     streams = all(file.tree.source(arg.value) in _STREAMS for arg in written)
-    return call is not None and streams and all(only_reads(file, arg) for arg in given)
+    return call is not None and streams and all(only_reads(file, arg) for arg in args)
 
 
 def only_printed(file: File, use: cst.CSTNode) -> bool:
@@ -100,9 +100,9 @@ def _speaks(file: File, func: cst.BaseExpression) -> bool:
         return True
     if not isinstance(func, cst.Attribute) or func.attr.value not in LEVELS:
         return False
-    made = resolve(file.tree, func.value)
-    given = file.tree.imported_names(made.func)[0] if isinstance(made, cst.Call) else frozenset()
-    return given == {"logging.getLogger"}
+    maker = resolve(file.tree, func.value)
+    imported = file.tree.imported_names(maker.func)[0] if isinstance(maker, cst.Call) else frozenset()
+    return imported == {"logging.getLogger"}
 
 
 def is_shown(file: File, node: cst.BaseExpression) -> cst.Call | None:

@@ -28,8 +28,8 @@ def reads_plainly(file: File, node: cst.CSTNode) -> bool:
     if nodes_in(node, cst.Subscript) and any(name in tree.names for name in ENTRIES):
         return False
     names = {one.attr.value for one in nodes_in(node, cst.Attribute)}
-    made = [tree.parent(use) for name in names for use in tree.names.get(name, ())]
-    return all(_gives(one) for one in made if isinstance(one, cst.FunctionDef) and one.decorators)
+    around = [tree.parent(use) for name in names for use in tree.names.get(name, ())]
+    return all(_gives(one) for one in around if isinstance(one, cst.FunctionDef) and one.decorators)
 
 
 def _gives(function: cst.FunctionDef) -> bool:

@@ -132,8 +132,8 @@ class TfNames:
 
     def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
         """Return the mentions of lookup functions other than calls, in source order."""
-        found = self.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"})
-        return [node for node in found if self.tree.call_of(node) is None and is_lookup(self.of(node))]
+        mentions = self.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"})
+        return [node for node in mentions if self.tree.call_of(node) is None and is_lookup(self.of(node))]
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of the symbol that imports, and names bound once, give `node`."""
@@ -145,18 +145,18 @@ class TfNames:
         first = leftmost(node)
         if shadowed and (first is None or first.value not in self._module_aliases):
             return None
-        found = {name if name in self._foreign else canonical(name) for name in imported}
-        return found.pop() if len(found) == 1 else None
+        names = {name if name in self._foreign else canonical(name) for name in imported}
+        return names.pop() if len(names) == 1 else None
 
     def mentions(self, word: Callable[[str], bool]) -> list[cst.Name | cst.Attribute]:
         """Return the mentions of names that `word` accepts, and of names that imports and assignments alias.
 
         They are in source order. Names of parameters, keywords and definitions are excluded.
         """
-        given = self.tree.aliases | self._aliases
+        aliases = self.tree.aliases | self._aliases
         found: list[cst.Name | cst.Attribute] = []
         for name, uses in self.tree.names.items():
-            found += [use for use in uses if self._stands_alone(use)] if word(name) or name in given else []
+            found += [use for use in uses if self._stands_alone(use)] if word(name) or name in aliases else []
         for name, attributes in self.tree.attributes.items():
             found += attributes if word(name) else []
         return sorted(found, key=lambda node: self.tree.span(node)[0])

@@ -138,8 +138,8 @@ def partials(file: File, func: cst.BaseExpression) -> list[cst.Call]:
     """Return the calls of `functools.partial` that may have made a callee: they add arguments to those of its calls."""
 
     def makers_of(node: cst.BaseExpression) -> list[cst.Call]:
-        made = (value.node for value in flow_of(file).values(node) if isinstance(value, Partial))
-        return [call for call in made if isinstance(call, cst.Call) and call.args]
+        calls = (value.node for value in flow_of(file).values(node) if isinstance(value, Partial))
+        return [call for call in calls if isinstance(call, cst.Call) and call.args]
 
     return list(all_reached(makers_of(func), lambda call: makers_of(call.args[0].value)))
 

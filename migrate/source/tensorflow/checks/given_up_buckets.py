@@ -146,7 +146,7 @@ def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
         candidate.keep("unknown-words", bound=bound.text)
     elif rows is not None and (not argument or before not in ("", argument)):
         candidate.keep("other-number", size=size, rows=file.tree.one_line(rows))
-    elif operand is not None and not _names_tensorflow(file, bound):
+    elif operand is not None and not file.part(bound.node).names.v1_prefix:
         candidate.keep("no-tensorflow", bound=bound.text)
     elif operand is not None and is_other_number(file, operand):
         candidate.keep("other-numbers", text=file.tree.one_line(operand))
@@ -192,7 +192,3 @@ def _freed(file: File, candidate: Candidate, bound: Bound, chain: Sequence[cst.B
         whole, text = file.tree.one_line(operand), file.tree.excerpt(bound.node)
         return blocker(bound.node, RULE, "freed-cast", text=text, bound=bound.text, operand=whole, changes=changes)
     return blocker(bound.node, RULE, "freed", text=file.tree.excerpt(bound.node), bound=bound.text, changes=changes)
-
-
-def _names_tensorflow(file: File, bound: Bound) -> bool:
-    return bool(file.part(bound.node).names.v1_prefix)

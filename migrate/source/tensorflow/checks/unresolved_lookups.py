@@ -22,11 +22,11 @@ from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_RO
 GATHERS = {"gather", "gather_nd"}
 
 
-def of_line(made: Location, here: Location) -> str:
+def of_line(place: Location, here: Location) -> str:
     """Return ` (line …)`, with the path of another file; empty in a notebook, where each cell numbers its own lines."""
-    if made.path.endswith(NOTEBOOK):
+    if place.path.endswith(NOTEBOOK):
         return ""
-    return f" (line {made.line})" if made.path == here.path else f" ({made.path}:{made.line})"
+    return f" (line {place.line})" if place.path == here.path else f" ({place.path}:{place.line})"
 
 
 def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
@@ -71,8 +71,8 @@ def _of_whole(
 
 def _is_layer_weight(file: File, first: cst.BaseExpression) -> bool:
     """True for a weight that a Keras layer or model makes by `self.add_weight(...)`."""
-    made = [one.func for one in sources(file, first) if isinstance(one, cst.Call)]
-    return any(isinstance(func, cst.Attribute) and func.attr.value in {"add_weight", "add_variable"} for func in made)
+    funcs = [one.func for one in sources(file, first) if isinstance(one, cst.Call)]
+    return any(isinstance(func, cst.Attribute) and func.attr.value in {"add_weight", "add_variable"} for func in funcs)
 
 
 def _of_layer_weight(file: File, call: cst.Call, name: str, first: cst.BaseExpression) -> Finding:
@@ -147,10 +147,10 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
     return finding(file, call, _rule(name), "lookup", State.OPAQUE if lost else State.NOTED, message, reason, action)
 
 
-def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
-    """Report calls that have the name of a lookup but are not TensorFlow's, except those that were `told` already."""
+def namesakes(file: File, reported: set[int]) -> Iterator[Finding]:
+    """Report calls that have the name of a lookup but are not TensorFlow's, except those `reported` already."""
     for call in file.tree.calls:
-        if WORD not in last_name(call.func) or id(call) in told or file.names.of(call.func) is not None:
+        if WORD not in last_name(call.func) or id(call) in reported or file.names.of(call.func) is not None:
             continue
         message = f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left unchanged"
         reason = "a table that it reads is judged at its own lookups"

@@ -136,8 +136,8 @@ class Planner(AroundEditing):
             self._replace(call, self.target.create(self.spelling, texts, lead))
             return
         begin = f"{self._function('regularized')}("
-        made = self.target.create(self.spelling, texts, lead + begin)
-        self._replace(call, f"{begin}{made}, {creation.regularizer.replace('{tf}', self.tf)})")
+        created = self.target.create(self.spelling, texts, lead + begin)
+        self._replace(call, f"{begin}{created}, {creation.regularizer.replace('{tf}', self.tf)})")
 
     def _on_device(self, call: cst.Call, label: str) -> str:
         """Make a table on the target's device, if its statement is a line of its own; return how much it moves."""
@@ -217,8 +217,8 @@ class Planner(AroundEditing):
 
     def _argument(self, lookup: Lookup, *names: str) -> str:
         """Return the text of an argument; empty for one that is missing, or None."""
-        given = next((lookup.bound[name] for name in names if name in lookup.bound), None)
-        return "" if given is None or is_none(given) else self.tree.source(given.value)
+        argument = next((lookup.bound[name] for name in names if name in lookup.bound), None)
+        return "" if argument is None or is_none(argument) else self.tree.source(argument.value)
 
     def _is_kept(self, lookup: Lookup) -> bool:
         """True for a lookup whose function and order of arguments the target shares with TensorFlow."""
@@ -278,8 +278,8 @@ class Planner(AroundEditing):
         if self.target.lookup is not None and rewrite.form:
             matrix = texts["x"] if rewrite.form == "matrix" else ""
             dim = self._table_of(lookup).creation.dim_text
-            given = LookupText(rewrite.functions[0], texts["W"], asked, texts.get("ids", ""), dim, matrix=matrix)
-            text = self.target.lookup(self.spelling, given)
+            lookup_text = LookupText(rewrite.functions[0], texts["W"], asked, texts.get("ids", ""), dim, matrix=matrix)
+            text = self.target.lookup(self.spelling, lookup_text)
         else:
             functions = {name: self._function(name) for name in rewrite.functions}
             train = self._more(lookup.call, rewrite.functions[0], lookup.dense_gradient)

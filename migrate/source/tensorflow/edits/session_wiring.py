@@ -72,9 +72,9 @@ class AroundEditing(StepEditing):
     def _note(self, message: str, action: str) -> None:
         self.plan.notes.append(Adaptation(self.tree.module, RULE, message, action=action))
 
-    def _hook(self, hooked_call: HookedCall, made: list[str]) -> None:
+    def _hook(self, hooked_call: HookedCall, hooks: list[str]) -> None:
         """Insert hooks before those that a call receives."""
-        node, text = with_hooks(self.file, hooked_call, made)
+        node, text = with_hooks(self.file, hooked_call, hooks)
         if node is not None:
             self.plan.edits.append(Edit(*self.tree.span(node), text))
             return
@@ -84,18 +84,18 @@ class AroundEditing(StepEditing):
 
     def _plain_session(self) -> cst.Call | None:
         """Return the plain session before which the graph is complete, where it is known from the source."""
-        found = sessions(self.file)
+        opened = sessions(self.file)
         moving = [t for t in self.judgement.moving if self._is_mine(t.creation.call)]
         building = [t.creation.call for t in moving] + [use.call for t in moving for use in t.lookups]
         building += [step.call for step in self.judgement.steps]
         mine = all(self._is_mine(call) for call in building)
-        if not found or not building:
+        if not opened or not building:
             return None
-        line = self.tree.statement(found[0])
+        line = self.tree.statement(opened[0])
         several = isinstance(line, cst.With) and len(line.items) > 1
-        bare = len(found) == 1 and by_keyword(found[0], "graph") is None
-        certain = mine and bare and not several and builds_before(self.file, found[0], building)
-        return found[0] if certain and len(iterators(self.file)) == 1 else None
+        bare = len(opened) == 1 and by_keyword(opened[0], "graph") is None
+        certain = mine and bare and not several and builds_before(self.file, opened[0], building)
+        return opened[0] if certain and len(iterators(self.file)) == 1 else None
 
     def _before_session(self, session: cst.Call) -> None:
         """Modify the graph before a plain session, which then initializes the new iterator."""

@@ -79,8 +79,8 @@ class StepEditing(Editing):
         lines += self._pairs_of_halves(grads, dense_vars, dense_grads, sparse_grads)
         if step.lambda_body is None:
             self.plan.edits.append(line_before(tree, step.call, lines))
-        given = step.arguments.get("name")
-        name = tree.source(given.value) if given else ""
+        named = step.arguments.get("name")
+        name = tree.source(named.value) if named else ""
         halves = Halves(dense, sparse, dense_grads, sparse_grads, grads, self._global_step(step))
         lead = (
             tree.lead(step.call)
@@ -94,22 +94,22 @@ class StepEditing(Editing):
             self._function_of(step, step.lambda_body, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
             self.plan.after[id(step.call)] = text
 
-    def _computed(self, given: Mapping[str, cst.Arg], dense: str, variables: str) -> str:
+    def _computed(self, bound: Mapping[str, cst.Arg], dense: str, variables: str) -> str:
         """Return the pairs of gradients and variables, by the optimizer or by `tf.gradients`."""
-        loss = self._moved(given["loss"].value)
+        loss = self._moved(bound["loss"].value)
         if self.target.computes_gradients:
-            extra = [f"{name}={self.tree.source(given[name].value)}" for name in EXTRA if name in given]
+            extra = [f"{name}={self.tree.source(bound[name].value)}" for name in EXTRA if name in bound]
             return f"{dense}.compute_gradients({', '.join([loss, variables, *extra])})"
-        extra = [f"{to}={self.tree.source(given[name].value)}" for name, to in OF_GRADIENTS.items() if name in given]
+        extra = [f"{to}={self.tree.source(bound[name].value)}" for name, to in OF_GRADIENTS.items() if name in bound]
         taken = ", ".join([loss, variables, "gate_gradients=True", *extra])
         return f"list(zip({self.spelling.v1}.gradients({taken}), {variables}))"
 
     def _function_of(self, step: Step, function: cst.Lambda, body: list[str]) -> None:
         """Write a lambda as a function with that body before its statement."""
         tree, name = self.tree, self._local("train_step", step)
-        given = tree.text[tree.span(function)[0] + len("lambda") : tree.span(function.colon)[0]]
-        given = " ".join(NO_NAMES.sub(" ", given).split())
-        self.plan.edits.append(line_before(tree, function, [f"def {name}({given}):", *body]))
+        parameters = tree.text[tree.span(function)[0] + len("lambda") : tree.span(function.colon)[0]]
+        parameters = " ".join(NO_NAMES.sub(" ", parameters).split())
+        self.plan.edits.append(line_before(tree, function, [f"def {name}({parameters}):", *body]))
         self._replace(function, name, body)
 
     def _local(self, name: str, step: Step) -> str:
@@ -161,11 +161,11 @@ class StepEditing(Editing):
         return [one["var_list"] for one in given if "var_list" in one]
 
     def _global_step(self, step: Step) -> list[str]:
-        given = step.arguments.get("global_step")
-        if given is None:
+        counter = step.arguments.get("global_step")
+        if counter is None:
             return []
-        text = self.tree.source(given.value)
-        return [f"global_step={text}" if given.keyword else text]
+        text = self.tree.source(counter.value)
+        return [f"global_step={text}" if counter.keyword else text]
 
     def _pairs(self, step: Step) -> tuple[str, list[str]]:
         """Return the name of the list of pairs, and the line that assigns it where it has none."""
@@ -219,11 +219,11 @@ class StepEditing(Editing):
         if not isinstance(source, cst.Call) or _is_list(source):
             self._replace(source, variables)
             return
-        given = argument(source, "var_list", 1)
+        listed = argument(source, "var_list", 1)
         if not self.target.computes_gradients:
             self._replace(source, self._computed(bind(source, COMPUTE) or {}, "", variables))
-        elif given is not None:
-            self.plan.edits.append(Edit(*tree.outer_span(given.value), variables))
+        elif listed is not None:
+            self.plan.edits.append(Edit(*tree.outer_span(listed.value), variables))
         else:
             where = tree.outer_span(source.args[0].value)[1]
             text = f", {variables}" if source.args[0].keyword is None else f", var_list={variables}"
@@ -251,8 +251,8 @@ class StepEditing(Editing):
         if optimizer.inline:
             dense, sparse = self._local("dense_optimizer", step), self._local("sparse_optimizer", step)
             maker = optimizer.makers[0]
-            hoisted, given, table = self._maker(maker)
-            return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
+            hoisted, stock, table = self._maker(maker)
+            return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, stock, table)]
         dense = self.tree.source(optimizer.receiver)
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
@@ -260,11 +260,11 @@ class StepEditing(Editing):
             self._beside(maker, sparse)
         return dense, sparse, []
 
-    def _is_new(self, made: cst.BaseExpression, sparse: str) -> bool:
-        """False when the table's optimizer is already created beside `made`; a second name is bound to it as well."""
-        names = self._beside_of.setdefault(id(made), [])
+    def _is_new(self, maker: cst.BaseExpression, sparse: str) -> bool:
+        """False when the table's optimizer is already created beside `maker`; a second name is bound to it as well."""
+        names = self._beside_of.setdefault(id(maker), [])
         if names and sparse not in names:
-            self.plan.edits.append(line_after(self.tree, made, [f"{sparse} = {names[0]}"]))
+            self.plan.edits.append(line_after(self.tree, maker, [f"{sparse} = {names[0]}"]))
         names.append(sparse)
         return len(names) == 1
 
@@ -272,9 +272,9 @@ class StepEditing(Editing):
         """Create the sparse optimizer right after the dense one."""
         if not self._is_new(maker.call, sparse):
             return
-        hoisted, given, table = self._maker(maker)
+        hoisted, stock, table = self._maker(maker)
         if hoisted:
-            self._replace(maker.call, given)
+            self._replace(maker.call, stock)
             self.plan.edits.append(line_before(self.tree, maker.call, hoisted))
         self.plan.edits.append(line_after(self.tree, maker.call, [f"{sparse} = {table}"]))
 

@@ -30,10 +30,10 @@ _OF_VARIABLES = {"dtype", "partitioner"}
 def columns_of(file: File, home: File) -> list[Layer]:
     """Return the embedding columns of `home` that a model of Keras trains, in source order, with their blockers."""
     own = {id(call) for call, _ in home.calls(*COLUMNS) if are_of_keras(home, call)}
-    found = [table for table in find_columns(file) if id(table.creation.call) in own] if own else []
-    around = [*_readers(file), *_policies(file)] if found else []
+    tables = [table for table in find_columns(file) if id(table.creation.call) in own] if own else []
+    around = [*_readers(file), *_policies(file)] if tables else []
     layers = []
-    for table in found:
+    for table in tables:
         call, name = table.creation.call, table.creation.target_function
         kept = [one for one in table.blockers if one.key != "no-reader"]
         describe(file, table)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import Any
 
 import libcst as cst
 
 from migrate.source.flow import Member, Symbol, Unknown, Value
-from migrate.source.tensorflow.base.arguments import last_name, literal, string
+from migrate.source.tensorflow.base.arguments import keyword, last_name, literal, method_of, string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.cached_query import cached_list
+from migrate.source.tensorflow.base.logging_statements import prints, spoken
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.keras_layers import EMBEDDING, RULE, SYMBOL, Layer
-from migrate.source.tensorflow.keras.gradient_uses import gradient_uses, is_entry_of
-from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
     "trainable_variables", "trainable_weights", "variables", "weights", "non_trainable_variables",
@@ -35,6 +34,26 @@ HOLDERS = {SYMBOL, *WRAPPERS, *KERAS_READERS}
 #: Functions that set the policy of all layers, and the policies with variables of float32.
 POLICIES = {"set_global_policy", "set_dtype_policy"}
 FLOAT32 = {"float32", "mixed_float16", "mixed_bfloat16"}
+
+#: Attributes that are facts of the matrix, or its rows as an array.
+_FACTS = frozenset({"dtype", "get_shape", "ndim", "numpy", "shape"})
+#: Attributes that are the matrix again, and its name, which is another for a table.
+_SAME = frozenset({"name", "read_value", "value"})
+#: Functions that take a gradient, or that give back what is no tensor without reading it.
+_OTHERS = frozenset({"batch_jacobian", "get_value", "gradient", "gradients", "jacobian", "watch"})
+
+#: Keys of refusals, of which the second has an assumption.
+NEVER, PERHAPS = "matrix", "matrix-given"
+
+#: Functions of TensorFlow that give an `IndexedSlices` for one.
+_KEEPING = {"cast", "clip_by_norm", "clip_by_value", "identity", "scalar_mul"}
+_LISTS = {"clip_by_global_norm", "global_norm", "linalg.global_norm"}
+#: Functions and methods that only hand a gradient on, or ask what it is.
+_HANDING = {"enumerate", "isinstance", "len", "list", "tuple", "type", "zip"}
+_METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
+_TAKING = {"gradient", "clip_by_global_norm"}
+#: Attributes of an `IndexedSlices` that tell the rows of the whole variable.
+_SHAPES = {"dense_shape", "get_shape", "shape"}
 
 
 def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
@@ -71,14 +90,14 @@ def _read_by_text(file: File, attribute: str) -> Iterator[cst.Call]:
 
 def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:
     """True if a policy, by name or as an object of Keras, surely leaves variables in float32."""
-    made = [one.node for one in flow_of(file).values(node)]
-    texts = [string(one.args[0].value if isinstance(one, cst.Call) and one.args else one) for one in made]
+    nodes = [one.node for one in flow_of(file).values(node)]
+    texts = [string(one.args[0].value if isinstance(one, cst.Call) and one.args else one) for one in nodes]
     return bool(texts) and all(text in FLOAT32 for text in texts)
 
 
-def blocker_at(file: File, node: cst.CSTNode, key: str, rule: str = RULE, **words: Any) -> Blocker:
+def blocker_at(file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
     """Return the blocker of the row `key`, which shows the source of its node."""
-    return blocker(node, rule, key, shown=file.tree.excerpt(node), **words)
+    return blocker(node, RULE, key, shown=file.tree.excerpt(node), **words)
 
 
 def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = ()) -> bool:
@@ -121,13 +140,13 @@ def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     """Block uses of a list of a model's variables other than training; `--assume` lifts those of their number."""
     counts = [call for call in file.tree.calls if last_name(call.func) == "count_params"]
     counts = [call for call in counts if file.names.of(call.func) is None]
-    found = [call for call in counts if not are_layers(file, call.func.value, HOLDERS)]  # type: ignore[attr-defined]
+    counting = [call for call in counts if not are_layers(file, call.func.value, HOLDERS)]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
         if not only_trains(file, read):
             yield blocker_at(file, read, "list-used")
         around = file.tree.parent(file.tree.parent(read) or read)
-        found += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
-    for call in found:
+        counting += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
+    for call in counting:
         if not prints(file, call) and not isinstance(file.tree.parent(call), cst.Expr):
             yield blocker_at(file, call, "counted", text=file.tree.source(call))
 
@@ -218,3 +237,95 @@ def _is_graph_loop(file: File, node: cst.CSTNode) -> bool:
 
 def _given(function: cst.FunctionDef) -> Iterable[str]:
     return {parameter.name.value for parameter in (*function.params.posonly_params, *function.params.params)}
+
+
+def refused_read(file: File, read: cst.BaseExpression) -> str:
+    """Return the key of the refusal of a read of `layer.embeddings`; an empty text for a read that is exact.
+
+    The layer over a table has `embeddings` too: its rows, read where they are used. A gradient through them raises. So
+    a read is exact where it gives an array or a fact of the matrix; elsewhere it is assumed that no loss depends on it.
+    """
+    flow = flow_of(file)
+    mentions = {read, *(node for value in flow.values(read) for node in flow.mentions(value))}
+    keys = {_refused_use(file, node) for node in mentions if not is_target(file.tree, node)}
+    return NEVER if NEVER in keys else PERHAPS if PERHAPS in keys else ""
+
+
+def _refused_use(file: File, node: cst.BaseExpression) -> str:
+    """Return the key of the refusal of one expression that is the matrix."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.Attribute) and around.value is node:
+        return "" if around.attr.value in _FACTS else PERHAPS if around.attr.value in _SAME else NEVER
+    if isinstance(around, cst.Subscript) and around.value is node:
+        rows = file.tree.parent(around)
+        return NEVER if isinstance(rows, cst.Attribute) and rows.attr.value.startswith("assign") else PERHAPS
+    call = file.tree.call_with(node)
+    if call is None:
+        return PERHAPS
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _OTHERS:
+        return NEVER
+    imported, other = file.tree.imported_names(call.func)
+    return "" if imported and not other and all(one.startswith("numpy.") for one in imported) else PERHAPS
+
+
+@cached_list
+def gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
+    """Return the calls and operations that make a gradient dense, arguments that do, and reads of its shape.
+
+    The gradient of a table has only the rows of the batch.
+    """
+    if not any(_takes(call) for call in file.tree.calls):
+        return
+    zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
+    yield from ((arg, "dense-gradient") for arg in zeros)
+    seen: list[cst.CSTNode] = []
+    for use, _ in flow_of(file).where(lambda value: is_entry_of(value, _TAKING)):
+        around = _argument(file, use)
+        if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
+            if spoken(file, around) is None:
+                yield around, "gradient-shape"
+            continue
+        if isinstance(around, cst.Arg) and not around.star:
+            around = file.tree.parent(around)
+            makes = isinstance(around, cst.Call) and around.func is not use and not _keeps(file, around)
+        else:
+            makes = isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.AugAssign)
+            makes = makes and not (isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not))
+        if makes and around is not None and not any(one is around for one in seen):
+            seen.append(around)
+            yield around, "dense-gradient"
+
+
+def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
+    """True for the argument by which a variable that no loss depends on has a dense gradient of zeros."""
+    if keyword(arg) != "unconnected_gradients":
+        return False
+    return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
+
+
+def is_entry_of(value: Value, methods: Collection[str]) -> bool:
+    """True for an entry of what a method gives: of the gradients of a tape, also of those that are clipped together."""
+    entry = False
+    while isinstance(value, Member) and value.name == "[]":
+        entry, value = True, value.base
+    return isinstance(value.node, cst.Call) and method_of(value.node) in methods and entry
+
+
+def _takes(call: cst.Call) -> bool:
+    return method_of(call) in _TAKING
+
+
+def _keeps(file: File, call: cst.Call) -> bool:
+    name, func = file.names.of(call.func), call.func
+    if name is not None:
+        return name in _KEEPING | _LISTS or spoken(file, call) is call
+    handed = builtin(file.tree, func) in _HANDING or method_of(call) in _METHODS
+    return handed or bool(flow_of(file).runs(call)) or spoken(file, call) is call
+
+
+def _argument(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return what is around an expression, or around the list that is written there for a function of TensorFlow."""
+    listed = file.tree.display_with(use)
+    call = file.tree.call_with(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+    displayed = listed is not None and call is not None and file.names.of(call.func) is not None
+    return file.tree.parent(listed if displayed and listed is not None else use)

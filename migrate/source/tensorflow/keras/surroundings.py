@@ -126,8 +126,8 @@ def _loaded(file: File) -> Iterator[Blocker]:
 
 def _has_weights_alone(call: cst.Call) -> bool:
     """True for `ModelCheckpoint(path, save_weights_only=True)`."""
-    given = by_keyword(call, "save_weights_only")
-    return given is not None and literal(given.value) is True
+    argument = by_keyword(call, "save_weights_only")
+    return argument is not None and literal(argument.value) is True
 
 
 def _is_h5(text: str) -> bool:

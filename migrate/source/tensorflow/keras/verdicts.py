@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Result, Value
 from migrate.source.settings.options import Assume
-from migrate.source.tensorflow.base.arguments import by_keyword, is_none, literal, method_of, string
+from migrate.source.tensorflow.base.arguments import argument, by_keyword, is_none, literal, method_of, number, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, parted
@@ -21,7 +21,6 @@ from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, 
 from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
 from migrate.source.tensorflow.keras.layer_uses import blocker_at, check_matrix, check_places, use_blockers
-from migrate.source.tensorflow.keras.optimizers import has_state, several
 from migrate.source.tensorflow.keras.surroundings import around_layers, in_files, is_foreign
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
@@ -37,6 +36,8 @@ OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor",
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 #: An optimizer that leaves the update to the one that it is given.
 WRAPPER = "LossScaleOptimizer"
+
+_LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
 
 @dataclass
@@ -113,10 +114,10 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
     """Block on each optimizer that cannot train a table, and where no optimizer is known."""
     seen = False
     for call in file.tree.calls:
-        given = None if is_foreign(file, call) else _compiled_with(call)
-        if given is not None:
+        optimizer = None if is_foreign(file, call) else _compiled_with(call)
+        if optimizer is not None:
             seen = True
-            yield from _named_or_bound(file, given.value, judgement)
+            yield from _named_or_bound(file, optimizer.value, judgement)
         for name in sorted(_called(file, call)):
             if name.startswith("train.") and name.endswith("Optimizer"):
                 seen = True
@@ -161,8 +162,8 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
             yield blocker_at(file, node, "unknown-optimizer")
-    made = {one for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
-    if any(string(value.node) is None and value not in made for value in values):
+    optimizers = {one for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
+    if any(string(value.node) is None and value not in optimizers for value in values):
         yield blocker_at(file, node, "computed-optimizer")
 
 
@@ -195,8 +196,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
 def _set_later(file: File, judgement: LayerJudgement) -> Iterator[Blocker]:
     """Block where an attribute of an optimizer gets what its argument must not be, as by `adam.use_ema = True`."""
     for node, owner, word in _attributes_set(file):
-        made = [one for one in flow_of(file).values(owner) if isinstance(one, Result)]
-        names = [name.rpartition(".")[2] for one in made if _is_optimizer(name := symbol_of(one) or "")]
+        results = [one for one in flow_of(file).values(owner) if isinstance(one, Result)]
+        names = [name.rpartition(".")[2] for one in results if _is_optimizer(name := symbol_of(one) or "")]
         if isinstance(owner, cst.Attribute) and owner.attr.value == "optimizer":
             names += judgement.optimizers  # `model.optimizer`, of whatever model
         short = next((one for one in names if word in OPTIMIZERS.get(one.lower(), ())), None)
@@ -214,3 +215,40 @@ def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
     for call in file.tree.calls:
         if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
             yield call, call.args[0].value, string(call.args[1].value) or ""
+
+
+def has_state(name: str, call: cst.Call | None) -> bool:
+    """True for all optimizers but SGD without momentum."""
+    if name.lower() != "sgd":
+        return True
+    if call is None:
+        return False
+    momentum = argument(call, "momentum", 1)
+    return any(arg.star for arg in call.args) or (momentum is not None and number(momentum.value) != 0)
+
+
+def several(file: File, makers: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
+    """Block a second optimizer with slots, or one that may be created again for the same layer.
+
+    A table has one set of slots, a variable one for each optimizer.
+    """
+    again = [node for node in makers if _repeats(file, node, layers)]
+    second = [node for i, node in enumerate(makers) if any(file.tree.related(node, other) for other in makers[:i])]
+    for node in second[:1] or again[:1]:
+        yield blocker_at(file, node, "other-optimizer")
+
+
+def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:
+    for around in file.tree.ancestors(node):
+        repeated = isinstance(around, _LOOPS) or (
+            isinstance(around, cst.FunctionDef) and _called_again(file, around.name.value)
+        )
+        if repeated and any(not file.tree.contains(around, layer.call) for layer in layers):
+            return True
+    return False
+
+
+def _called_again(file: File, name: str) -> bool:
+    around = ((use, file.tree.parent(use)) for use in file.tree.names.get(name, ()))
+    calls = [call for use, call in around if isinstance(call, cst.Call) and call.func is use]
+    return len(calls) > 1 or any(isinstance(a, _LOOPS) for call in calls for a in file.tree.ancestors(call))

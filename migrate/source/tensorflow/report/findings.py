@@ -63,9 +63,9 @@ class _Reporter:
 
     def _applicability(self, table: Table) -> Applicability:
         """Return how closely a converted table follows the variable: the weakest of its assumptions."""
-        found = {blocker.applicability for blocker in self._assumed(table)}
+        applicabilities = {blocker.applicability for blocker in self._assumed(table)}
         order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION)
-        return next((one for one in order if one in found), Applicability.EXACT)
+        return next((one for one in order if one in applicabilities), Applicability.EXACT)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of all tables, of the training steps, and of the file."""
@@ -133,11 +133,11 @@ class _Reporter:
         blockers = table.blockers or self._around(table)
         if not blockers or refused_state(blockers) is State.NOTED:
             return
-        told = {id(blocker.node) for blocker in table.blockers}
-        made = self.tree.location(table.creation.call)
+        reported = {id(blocker.node) for blocker in table.blockers}
+        place = self.tree.location(table.creation.call)
         for lookup in table.lookups:
-            if id(lookup.call) not in told:
-                line = of_line(made, self.tree.location(lookup.call))
+            if id(lookup.call) not in reported:
+                line = of_line(place, self.tree.location(lookup.call))
                 message = f"left unchanged because table `{table.label}`{line} was not converted"
                 more: dict[str, Any] = {"table": table.known_as, "steps": self._steps_to(table, lookup.call)}
                 yield finding(self.file, lookup.call, blockers[0].rule, "lookup", State.NOTED, message, **more)

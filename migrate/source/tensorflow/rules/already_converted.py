@@ -68,13 +68,13 @@ class AlreadyConverted(CheckRule):
             return
         programs = programs_of(project)
         others = [one for one in project.files if one != path and project.holds(one, MAKES)]
-        made = next((one for one in others if programs.related(path, one)), None)
+        file = next((one for one in others if programs.related(path, one)), None)
         line = _step(text)
         trained = (project.holds(one, TRAINS) and programs.related(path, one) for one in project.files)
-        if made is None or not line or any(trained):
+        if file is None or not line or any(trained):
             return
         message = "this training step trains no table, although its program creates tables"
-        reason = f"`{made}` was converted, but the files that train its tables were not: the conversion is incomplete"
+        reason = f"`{file}` was converted, but the files that train its tables were not: the conversion is incomplete"
         yield Finding(self.id, "optimizer", State.UNSUPPORTED, Location(path, line, line), message, reason, REMEDY)
 
     def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
@@ -84,9 +84,9 @@ class AlreadyConverted(CheckRule):
         if not file.tree.names.keys() & makers:
             return
         called = (file.tree.source(call.func).split(".")[-1] for call in file.tree.calls)
-        made = next((name for name in called if name in makers), None)
-        if made is not None:
-            shown = "create_table" if made == "sparse_lookup" else made
+        function = next((name for name in called if name in makers), None)
+        if function is not None:
+            shown = "create_table" if function == "sparse_lookup" else function
             yield blocker(file.tree.module, self.id, "makes-tables", made=shown)
 
     def _other_runtime(self, file: File) -> Iterator[Blocker]:

@@ -10,6 +10,7 @@ from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER, TABLE
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
 
 ORDERS = (
@@ -17,13 +18,7 @@ ORDERS = (
     ("params", "ids", "max_norm", "name"),
 )
 V1 = "tensorflow.compat.v1."
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
-AFTER = (
-    HEAD + "from runtime import create_table, sparse_lookup\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="u", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n"
-)
+AFTER = HEAD_AFTER + CREATED
 
 
 @register
@@ -58,22 +53,22 @@ class EmbeddingLookup(LookupRule):
     examples = (
         Example(
             "arguments that only concern partitions are removed",
-            HEAD + MADE + 'e = tf.nn.embedding_lookup(params=W, ids=x, partition_strategy="div", name="e")\n',
+            HEAD + TABLE + 'e = tf.nn.embedding_lookup(params=W, ids=x, partition_strategy="div", name="e")\n',
             AFTER + 'e = sparse_lookup(hashtable=W, ids=x, name="e")\n',
         ),
         Example(
             "rows are clipped by `max_norm` after the lookup",
-            HEAD + MADE + 'e = tf.nn.embedding_lookup(W, x, max_norm=1.0, name="e")\n',
+            HEAD + TABLE + 'e = tf.nn.embedding_lookup(W, x, max_norm=1.0, name="e")\n',
             AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 1.0, axes=-1)\n',
         ),
         Example(
             "a list of one partition",
-            HEAD + MADE + "e = tf.nn.embedding_lookup([W], x)\n",
+            HEAD + TABLE + "e = tf.nn.embedding_lookup([W], x)\n",
             AFTER + "e = sparse_lookup(W, x)\n",
         ),
         Example(
             "a norm that is computed at run time",
-            HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, max_norm=flags.norm)\n",
+            HEAD + TABLE + "e = tf.nn.embedding_lookup(W, x, max_norm=flags.norm)\n",
             says="max_norm",
         ),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n"),

@@ -196,25 +196,25 @@ class GetVariable(CreationRule, CheckRule):
             creation.scope_blockers = creation.blockers[before:]
         return creation
 
-    def _initializer(self, creation: Creation, file: File, shape: Shape, given: cst.BaseExpression | None) -> None:
-        given = given if given is not None else enclosing_option(file, creation.call, "initializer")
-        if given is None and (outer := callers_option(file, creation.call, "initializer")) is not None:
+    def _initializer(self, creation: Creation, file: File, shape: Shape, argument: cst.BaseExpression | None) -> None:
+        argument = argument if argument is not None else enclosing_option(file, creation.call, "initializer")
+        if argument is None and (outer := callers_option(file, creation.call, "initializer")) is not None:
             if shape.columns is not None and not is_partitioned(file, creation):
                 creation.initializer = from_scope()
                 return
             refuse(creation, outer, "values-of-caller")
             return
-        if given is None:
+        if argument is None:
             creation.initializer = file.initializers.scaled(GLOROT, shape, "the default of `get_variable`")
             return
-        values = initial_values(file, creation.call, given)
+        values = initial_values(file, creation.call, argument)
         if len(values) == 1 and takes_fan_of_part(file, values[0]) and is_partitioned(file, creation):
-            refuse(creation, given, "bound-of-partition")
+            refuse(creation, argument, "bound-of-partition")
             return
-        if isinstance(given, cst.Call) and file.names.of(given.func) in OPS:
-            refuse(creation, given, "drawn-values")
+        if isinstance(argument, cst.Call) and file.names.of(argument.func) in OPS:
+            refuse(creation, argument, "drawn-values")
             return
-        read_initializer(creation, file, given, shape)
+        read_initializer(creation, file, argument, shape)
 
     def judge_moving(self, judgement: Judgement) -> None:
         _check_scoped(judgement)

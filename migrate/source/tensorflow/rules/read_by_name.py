@@ -101,10 +101,10 @@ class ReadByName(CheckRule):
 
 
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
-    text, given = file.tree.excerpt(shown), string(node)
-    if given is not None:
+    text, written = file.tree.excerpt(shown), string(node)
+    if written is not None:
         key = "its-name-in-file" if _reads(file, shown, OF_FILES - OF_OWN) else "its-name"
-        return blocker(shown, ReadByName.id, key, text=text) if name.is_meant_by(given) else None
+        return blocker(shown, ReadByName.id, key, text=text) if name.is_meant_by(written) else None
     fits = name.fits(pattern(file, node))
     return blocker(shown, ReadByName.id, "computed-name", text=text) if fits else None
 

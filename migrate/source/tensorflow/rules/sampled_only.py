@@ -49,15 +49,15 @@ class SampledOnly(FileRule):
             return
         flow = flow_of(file)
         tables = [arg.value for call, _ in file.calls(*LOOKUPS) for arg in call.args[:1]]
-        told = {id(value.node) for table in tables for value in flow.values(table)}
+        looked_up = {id(value.node) for table in tables for value in flow.values(table)}
         made = {id(call) for call, name in file.names.calls if name in {"get_variable", "Variable"}}
         for call in calls:
             bound = bind(call, PARAMETERS)
-            given = [bound[name].value for name in PARAMETERS[:2] if bound is not None and name in bound]
-            nodes = [value.node for one in given for value in flow.values(one)]
+            arguments = [bound[name].value for name in PARAMETERS[:2] if bound is not None and name in bound]
+            nodes = [value.node for one in arguments for value in flow.values(one)]
             for variable in (node for node in nodes if isinstance(node, cst.Call) and id(node) in made):
-                if id(variable) not in told:
-                    told.add(id(variable))
+                if id(variable) not in looked_up:
+                    looked_up.add(id(variable))
                     yield self._remark(file, variable, call)
 
     def _remark(self, file: File, variable: cst.Call, call: cst.Call) -> Remark:

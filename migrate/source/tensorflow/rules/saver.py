@@ -71,8 +71,8 @@ def _lists_variables(file: File, saver: cst.Call) -> bool:
     bound = bind(saver, PARAMETERS)
     if bound is None:
         return True
-    given = bound.get("var_list")
-    return given is not None and not is_none(given) and not saves_all(file, saver, given.value)
+    listed = bound.get("var_list")
+    return listed is not None and not is_none(listed) and not saves_all(file, saver, listed.value)
 
 
 def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:

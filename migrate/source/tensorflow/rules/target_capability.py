@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import libcst as cst
 
 from migrate.report.model import Applicability
+from migrate.source.flow import Computed, Constant, Holder, Unknown, Value
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
@@ -15,10 +17,11 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import computed_from, root_of, seen_values, symbol_of
+from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.example_parts import HEAD, LOOKUP
-from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
+from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.facts.ids.sessions import in_model_function
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
@@ -29,7 +32,11 @@ USE = "`--target runtime` converts it"
 LISTED = {"train.Saver", "report_uninitialized_variables"}
 ANEW = "this lookup in `{label}` needs another form"
 HOLDS = "convert with --assume if that holds"
-MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
+
+DATASET, FED, UNKNOWN = "dataset", "placeholder", "unknown"
+#: Expressions that compute a value from their operands.
+_OPERATORS = cst.AugAssign | cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.Comparison
+PLACEHOLDERS = {"placeholder", "placeholder_with_default", "sparse_placeholder"}
 
 
 @register
@@ -132,7 +139,7 @@ class Target(CheckRule):
     examples = (
         Example(
             "a reused variable, in an SDK without reuse",
-            HEAD + 'with tf.variable_scope("s", reuse=tf.AUTO_REUSE):\n    ' + MADE + "    " + LOOKUP,
+            HEAD + 'with tf.variable_scope("s", reuse=tf.AUTO_REUSE):\n    ' + TABLE + "    " + LOOKUP,
             says="may be reused",
             target="deeprec",
         ),
@@ -200,14 +207,14 @@ def _missing(file: File, name: str) -> str | None:
 def _values(file: File, table: Table) -> Iterator[Blocker]:
     """Yield blockers where the target creates, initializes or reads a table differently from the program."""
     creation, target, label, title = table.creation, file.target, table.label, file.target.title
-    call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
+    call, initializer, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
     # Two creations with one name are one variable, which most SDKs refuse to create twice.
     if not (target.reuses or creation.naming.unique or creation.target_function) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
-    if wanted is not None and given is not None and not wanted.fullmatch(given.distribution):
+    if wanted is not None and initializer is not None and not wanted.fullmatch(initializer.distribution):
         yield blocker(call, RULE, "host-values", title=title, label=label)
-    if given is not None and target.other_values(given.text):
-        yield blocker(call, RULE, "other-values", title=title, label=label, given=given.text)
+    if initializer is not None and target.other_values(initializer.text):
+        yield blocker(call, RULE, "other-values", title=title, label=label, given=initializer.text)
     most, number = target.most_lookups, len(table.lookups)
     if most and number > most:
         yield blocker(call, RULE, "many-lookups", title=title, label=label, most=most, number=number)
@@ -291,3 +298,46 @@ def _note_effects(file: File, table: Table) -> None:
         if effect.by_hand or not effect.changes_values:
             module = file.tree.module_of(call)
             table.adaptations.append(Adaptation(module, RULE, effect.text, action=effect.by_hand))
+
+
+def origins(file: File, node: cst.BaseExpression) -> set[str]:
+    """Return the origins of everything that `node` is computed from; empty for constants."""
+    return set().union(*(_told(file, one) for one in reached(node, partial(_behind, file))))
+
+
+def _told(file: File, node: cst.BaseExpression) -> set[str]:
+    """Return the origins that the expression itself shows, without its operands."""
+    if isinstance(node, cst.Call) and _end(file, node):
+        return {_end(file, node)}
+    return {_of_value(file, root_of(value)) for value in seen_values(file, node)} - {""}
+
+
+def _end(file: File, call: cst.Call) -> str:
+    """Return the origin of the result of a call; empty if it computes the result from other values."""
+    if file.names.of(call.func) in PLACEHOLDERS:
+        return FED
+    return DATASET if isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_next" else ""
+
+
+def _of_value(file: File, value: Value) -> str:
+    if isinstance(value, Unknown) and not isinstance(value.node, _OPERATORS):
+        return DATASET if isinstance(value.node, cst.Param) and _is_features(file, value.node) else UNKNOWN
+    known = isinstance(value, Unknown | Constant | Computed | Holder) or symbol_of(value) is not None
+    return "" if known else UNKNOWN
+
+
+def _behind(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the operands of an expression; for a method call, the receiver as well."""
+    if not isinstance(node, cst.Call):
+        return computed_from(file, node)
+    receiver = [node.func.value] if isinstance(node.func, cst.Attribute) and file.names.of(node.func) is None else []
+    return [] if _end(file, node) else computed_from(file, node) + receiver
+
+
+def _is_features(file: File, parameter: cst.Param) -> bool:
+    """True for the `features` or `labels` parameter of an Estimator's model function."""
+    function = file.tree.parent(file.tree.parent(parameter) or parameter)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    names = {one.name.value for one in function.params.params}
+    return {"features", "mode"} <= names and parameter.name.value in {"features", "labels"}

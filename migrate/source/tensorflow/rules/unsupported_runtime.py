@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from migrate.source.project.analysis_units import LIMIT
+from migrate.source.project.dynamic_imports import dynamic_imports
 from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
+from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
-from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
 from migrate.source.tensorflow.facts.variables.eager_variables import builds_graph
 
 SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
@@ -48,6 +49,13 @@ PARALLEL = {"horovod", "byteps", "bluefog"}
 SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
 #: Methods of a graph that give its ops other gradients, kernels or attributes, which a table's own ops do not get.
 OVERRIDES = ("gradient_override_map", "_override_gradient_function", "_kernel_label_map", "_attr_scope")
+
+#: Patterns in code that may affect tables without receiving them: it lists, trains, stores or shares variables.
+CONCERNS = re.compile(
+    r"(trainable|global|local|model|all)_variables|get_collection|minimize|(apply|compute)_gradients|\bgradients\s*\("
+    r"|Optimizer|Saver|\.variables\b|\breuse|AUTO_REUSE|convert_variables|freeze_graph|get_variable_value|load_variable"
+    r"|as_graph_element|_by_name\b|import_meta_graph|MovingAverage|warm_start|init_from_checkpoint|variable_creator_scope"
+)
 
 
 def averages_listed(file: File, call: cst.Call) -> bool:
@@ -217,11 +225,11 @@ class Surroundings(FileRule, CheckRule):
     def judge(self, judgement: Judgement) -> None:
         file = judgement.file
         for table in judgement.tables:
-            made = table.creation.call
-            trees = [part.tree for part in file.program(made)]
+            creation = table.creation.call
+            trees = [part.tree for part in file.program(creation)]
             openers = (mention for tree in trees for name in OVERRIDES for mention in tree.attributes.get(name, ()))
             if (opener := next(openers, None)) is not None:
-                shown, text = file.tree.excerpt(made), file.tree.one_line(opener)
+                shown, text = file.tree.excerpt(creation), file.tree.one_line(opener)
                 table.blockers.append(blocker(opener, self.id, "overridden", shown=shown, text=text))
 
     def blockers(self, file: File) -> Iterator[Blocker]:
@@ -263,11 +271,11 @@ class Surroundings(FileRule, CheckRule):
 
     def _processes(self, file: File) -> Iterator[Blocker]:
         """Yield calls that may make the file one of several processes which share their variables."""
-        found: list[tuple[cst.CSTNode, str]] = [
+        libraries: list[tuple[cst.CSTNode, str]] = [
             (text, "`TF_CONFIG`") for text in file.tree.strings if string(text) == "TF_CONFIG"
         ]
-        found += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
-        for node, what in found:
+        libraries += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
+        for node, what in libraries:
             yield blocker(node, self.id, "may-be-distributed", what=what)
 
     def _scope(self, file: File, call: cst.Call) -> Iterator[Blocker]:
@@ -280,3 +288,30 @@ class Surroundings(FileRule, CheckRule):
                 yield blocker(bound[option], self.id, "scope-option", option=option)
         if not is_float32(file.names, bound.get("dtype")):
             yield blocker(bound["dtype"], self.id, "scope-type")
+
+
+def opened(file: File) -> Iterator[str]:
+    """Yield the files that import modules by a computed name, which may load any code."""
+    own = any(call.open for call in dynamic_imports(file.tree.text))
+    link = file.tree.link
+    for path in link.opened() if link is not None else (["this file"] if own else []):
+        yield "this file" if path in {file.tree.path, "this file"} else f"`{path}`"
+
+
+def not_given(file: File, tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+    """Yield the unanalysed files that a file imports, each with a word in it that may concern its tables."""
+    link = file.tree.link
+    names = _handed(file, tables)
+    for path, text in link.not_given().items() if link is not None else ():
+        word = CONCERNS.search(text) or (re.search(rf"[.\"'](?:{'|'.join(names)})\b", text) if names else None)
+        if word is not None:
+            yield path, word.group().strip(" (.")
+
+
+def _handed(file: File, tables: Sequence[Table]) -> list[str]:
+    """Return the attributes and keys under which the file stores its tables, as regular expressions."""
+    held = [node for table in tables for node in (*table.references, *table.holders)]
+    nodes = [node for node in held if file.tree.module_of(node) is file.tree.module]
+    keys = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    keys |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
+    return sorted(map(re.escape, keys))

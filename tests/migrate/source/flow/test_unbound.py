@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.source.flow.names.unbound import may_be_unbound
+from migrate.source.flow.names.bindings import may_be_unbound
 from migrate.source.syntax.tree import Tree
 
 OWN = "def eval(x):\n    return x\n"

@@ -10,7 +10,7 @@ import pytest
 from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base import program_analysis
-from migrate.source.tensorflow.base.source_file import read_file
+from migrate.source.tensorflow.convert import read_file
 from tests.support.source.projects import HEAD, convert, verdicts, write
 
 TABLE = HEAD + (

@@ -119,15 +119,15 @@ def _apart(file: File) -> Reached:
 
 def _runner(file: File, func: cst.BaseExpression) -> str | None:
     """Return the name of the runner that is called, where it is not written there: it came through other values."""
-    found = {canonical(value.name) or "" for value in _called(file, func) if isinstance(value, Symbol)}
-    return min(found & set(RUNNERS), default=None)
+    names = {canonical(value.name) or "" for value in _called(file, func) if isinstance(value, Symbol)}
+    return min(names & set(RUNNERS), default=None)
 
 
 def _is_of_pool(file: File, func: cst.BaseExpression) -> bool:
     """True for a method of a pool of processes or threads, or of nothing else that could have it."""
-    found = flow_of(file).values(func.value) if isinstance(func, cst.Attribute) else []
-    made = [value for value in found if not isinstance(value, Constant)]
-    return bool(made) and all(POOLS.fullmatch(_maker(value)) for value in made)
+    values = flow_of(file).values(func.value) if isinstance(func, cst.Attribute) else []
+    objects = [value for value in values if not isinstance(value, Constant)]
+    return bool(objects) and all(POOLS.fullmatch(_maker(value)) for value in objects)
 
 
 def _maker(value: Value) -> str:

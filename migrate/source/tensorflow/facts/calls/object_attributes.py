@@ -26,11 +26,11 @@ def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 @cached_query
 def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
     """Return the direct subclasses of each class, by its id."""
-    found: dict[int, list[cst.ClassDef]] = {}
+    heirs: dict[int, list[cst.ClassDef]] = {}
     for cls in file.tree.classes:
         for base in dict.fromkeys(id(class_named(file, one.value)) for one in cls.bases):
-            found.setdefault(base, []).append(cls)
-    return found
+            heirs.setdefault(base, []).append(cls)
+    return heirs
 
 
 def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
@@ -45,8 +45,8 @@ def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 
 def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
     """Return the class of the program that an expression may be; of several the first."""
-    found = (value.node for value in flow_of(file).values(node) if isinstance(value, Class))
-    return next((one for one in found if isinstance(one, cst.ClassDef)), None)
+    nodes = (value.node for value in flow_of(file).values(node) if isinstance(value, Class))
+    return next((one for one in nodes if isinstance(one, cst.ClassDef)), None)
 
 
 def foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
@@ -70,17 +70,17 @@ def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
 
 def object_class(file: File, node: cst.Attribute) -> cst.ClassDef | None:
     """Return the class of the object of an attribute, where that is known."""
-    found = {value.cls if isinstance(value, Holder) else None for value in flow_of(file).values(node.value)}
-    cls = found.pop() if len(found) == 1 else None
+    classes = {value.cls if isinstance(value, Holder) else None for value in flow_of(file).values(node.value)}
+    cls = classes.pop() if len(classes) == 1 else None
     return cls.node if cls is not None and isinstance(cls.node, cst.ClassDef) else None
 
 
 def names_of_class(file: File, name: str, cls: cst.ClassDef) -> list[cst.Name]:
     """Return the mentions of a name in class bodies related to `cls`, where the name is an attribute."""
     family = relatives(file, cls)
-    found = []
+    mentions = []
     for node in file.tree.names.get(name, ()):
         holder = file.tree.enclosing(node, cst.ClassDef) if is_variable(file.tree, node) else None
         if isinstance(holder, cst.ClassDef) and any(holder is member for member in family):
-            found += [node] if isinstance(scope_of_name(file.tree, node), ClassScope) else []
-    return found
+            mentions += [node] if isinstance(scope_of_name(file.tree, node), ClassScope) else []
+    return mentions

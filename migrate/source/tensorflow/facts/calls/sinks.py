@@ -81,11 +81,11 @@ TRAINING = tuple(sink.symbol[1:] for sink in _ROWS if sink.meaning is Meaning.TR
 
 def method_sink(call: cst.Call) -> Sink | None:
     """Return the sink of a method call on any object; None if the method is no sink for its arguments."""
-    found = SINKS.get(f".{call.func.attr.value}") if isinstance(call.func, cst.Attribute) else None
-    return found if found is not None and found.argument != SELF else None
+    sink = SINKS.get(f".{call.func.attr.value}") if isinstance(call.func, cst.Attribute) else None
+    return sink if sink is not None and sink.argument != SELF else None
 
 
 def asked(name: str) -> Sink | None:
     """Return the sink of an attribute or a method of the variable itself."""
-    found = SINKS.get(f".{name}")
-    return found if found is not None and found.argument == SELF else None
+    sink = SINKS.get(f".{name}")
+    return sink if sink is not None and sink.argument == SELF else None

@@ -71,8 +71,8 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
 def callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
     """Return a value of `option` in a scope around a direct or indirect call of the function of `node`, or None."""
     sites = (site for site in reached(node, lambda one: _calls_around(file, one)) if site is not node)
-    found = (enclosing_option(file, site, option) for site in sites)
-    return next((value for value in found if value is not None), None)
+    options = (enclosing_option(file, site, option) for site in sites)
+    return next((value for value in options if value is not None), None)
 
 
 def _calls_around(file: File, node: cst.CSTNode) -> list[cst.Call]:
@@ -89,10 +89,10 @@ def prefix(file: File, node: cst.CSTNode, depth: int = DEPTH) -> tuple[str, ...]
     parts: list[str] = []
     for call in scope_calls(file, node):
         bound = bind(call, PARAMETERS)
-        given = bound["name_or_scope"].value if bound and "name_or_scope" in bound else None
-        if isinstance(given, cst.Call) and file.names.of(given.func) == "get_variable_scope":
+        scope = bound["name_or_scope"].value if bound and "name_or_scope" in bound else None
+        if isinstance(scope, cst.Call) and file.names.of(scope.func) == "get_variable_scope":
             continue  # the scope that is already open
-        name = string(given)
+        name = string(scope)
         if name is None:
             return None
         parts.insert(0, name)

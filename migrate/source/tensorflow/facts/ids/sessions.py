@@ -44,20 +44,20 @@ class HookedCall:
 
 def hooked(file: File) -> list[HookedCall]:
     """Return the calls of the file that take hooks."""
-    found = []
+    calls = []
     for call in file.tree.calls:
         if file.tree.module_of(call) is not file.tree.module:
             continue
         name = file.names.of(call.func)
         parameters = MONITORED.get(name or "")
         if parameters is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in ESTIMATOR:
-            made = resolve(file.tree, call.func.value)
-            known = isinstance(made, cst.Call) and file.names.of(made.func) == "estimator.Estimator"
+            estimator = resolve(file.tree, call.func.value)
+            known = isinstance(estimator, cst.Call) and file.names.of(estimator.func) == "estimator.Estimator"
             name, parameters = call.func.attr.value, ESTIMATOR[call.func.attr.value] if known else None
         bound = bind(call, [*parameters, *_FURTHER]) if parameters is not None else None
         if bound is not None:
-            found.append(HookedCall(call, bound.get("hooks"), name not in ASKING))
-    return found
+            calls.append(HookedCall(call, bound.get("hooks"), name not in ASKING))
+    return calls
 
 
 #: Further parameters of those calls, which are passed by keyword.
@@ -69,16 +69,16 @@ _FURTHER = (
 )  # fmt: skip
 
 
-def with_hooks(file: File, hooked_call: HookedCall, made: list[str]) -> tuple[cst.CSTNode | None, str]:
+def with_hooks(file: File, hooked_call: HookedCall, hooks: list[str]) -> tuple[cst.CSTNode | None, str]:
     """Return the node to replace (None if an argument is added), and the list of hooks with the new ones first."""
-    given = hooked_call.hooks
-    if given is None or is_none(given):
-        return (given.value if given is not None else None), f"[{', '.join(made)}]"
-    text = file.tree.source(given.value)
-    if isinstance(given.value, cst.List):
-        inner = file.tree.source(given.value)[1:-1].strip()
-        return given.value, f"[{', '.join([*made, *([inner] if inner else [])])}]"
-    return given.value, f"[{', '.join(made)}, *({text} or [])]"
+    argument = hooked_call.hooks
+    if argument is None or is_none(argument):
+        return (argument.value if argument is not None else None), f"[{', '.join(hooks)}]"
+    text = file.tree.source(argument.value)
+    if isinstance(argument.value, cst.List):
+        inner = file.tree.source(argument.value)[1:-1].strip()
+        return argument.value, f"[{', '.join([*hooks, *([inner] if inner else [])])}]"
+    return argument.value, f"[{', '.join(hooks)}, *({text} or [])]"
 
 
 def main_block(file: File) -> cst.IndentedBlock | cst.SimpleStatementSuite | None:

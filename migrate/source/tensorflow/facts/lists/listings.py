@@ -111,9 +111,9 @@ def _is_defined(file: File, func: cst.BaseExpression) -> bool:
 def _collection_reads(file: File) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
     """Yield the calls that read a collection of a graph, each with its key."""
     for call in file.tree.calls:
-        given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "key"]
-        if given and _short(file, call) in READS:
-            yield call, given[0]
+        keys = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "key"]
+        if keys and _short(file, call) in READS:
+            yield call, keys[0]
 
 
 def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:

@@ -143,8 +143,8 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
 
 def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
     """Convert the tables that a member may be only together with its other values, for `l[-1]` or `for x in l`."""
-    made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
-    others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
+    calls = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
+    others = [one for one in calls if isinstance(one, cst.Call) and id(one) not in owners]
     dense = [one for one in others if file.names.of(one.func) in MAKERS]
     for table in owners.tables if dense else ():
         if id(table.creation.call) in owners[id(node)]:

@@ -33,13 +33,13 @@ RULE = "tf-surroundings"
 
 def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
     """Yield a blocker for each library function that a file of a program with tables calls, once per function."""
-    made = [table.creation.call for table in tables]
-    own = [call for call in made if file.tree.related(call, file.tree.module)]
-    told: set[str] = set()
+    creations = [table.creation.call for table in tables]
+    own = [call for call in creations if file.tree.related(call, file.tree.module)]
+    reported: set[str] = set()
     for call in file.tree.calls if own else ():
         name = _library(file, call)
-        if name and name not in told and _is_beside(file, call, own):
-            told.add(name)
+        if name and name not in reported and _is_beside(file, call, own):
+            reported.add(name)
             text = file.tree.one_line(call.func)
             yield blocker(call, RULE, "unread-library", text=text)
 
@@ -71,12 +71,12 @@ def _is_unread(file: File, call: cst.Call, name: str) -> bool:
     return not any({path.name, path.parent.name} & set(parts) for path in paths)
 
 
-def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
+def _is_beside(file: File, call: cst.Call, creations: Sequence[cst.Call]) -> bool:
     """True for a call that receives a part of the graph, or whose effect or result is used after a table is created."""
     if any(_is_of_graph(file, arg.value) for arg in call.args):
         return True
     function = file.tree.enclosing(call, cst.FunctionDef)
-    beside = (one for one in made if file.tree.enclosing(one, cst.FunctionDef) is function)
+    beside = (one for one in creations if file.tree.enclosing(one, cst.FunctionDef) is function)
     after = any(file.tree.stands_before(one, call) for one in beside)
     around = file.tree.parent(call)
     if isinstance(around, cst.Arg):
@@ -88,8 +88,8 @@ def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
     """True for a value that TensorFlow created, or what holds one: a tensor, an optimizer, a model that has tables."""
     flow = flow_of(file)
-    made = [value for one in reached(node, lambda one: _operands(file, one)) for value in flow.values(one)]
-    inside = (part for value in made for part in reached(value, lambda one: _inside(flow, one)))
+    values = [value for one in reached(node, lambda one: _operands(file, one)) for value in flow.values(one)]
+    inside = (part for value in values for part in reached(value, lambda one: _inside(flow, one)))
     return any(symbol_of(root_of(value)) is not None for value in inside if isinstance(value, Member | Result))
 
 
@@ -102,5 +102,5 @@ def _inside(flow: ValueFlow, value: Value) -> list[Value]:
 
 def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the operands from which an operator computes `node`."""
-    made = [one for one in sources(file, node) if isinstance(one, cst.BinaryOperation)]
-    return [side for one in made for side in (one.left, one.right)]
+    operations = [one for one in sources(file, node) if isinstance(one, cst.BinaryOperation)]
+    return [side for one in operations for side in (one.left, one.right)]

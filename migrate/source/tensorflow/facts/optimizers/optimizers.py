@@ -179,14 +179,14 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Optim
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:
     """Return every value that is assigned to the name of an optimizer."""
-    found: list[cst.BaseExpression] = []
+    values: list[cst.BaseExpression] = []
     if isinstance(receiver, cst.Name) and (target := _declared(file, receiver)) is not None:
         text = file.tree.one_line(file.tree.statement(target) or target)
         optimizer.blockers.append(blocker(target, RULE, "other-function", text=text))
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
-            found += [value] if literal(value) is not None else []
+            values += [value] if literal(value) is not None else []
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
             if isinstance(file.tree.parent(node), cst.Param):
@@ -194,7 +194,7 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
                 continue
             key = "variables-listed" if text.endswith(".variables") else "handed-on"
             optimizer.blockers.append(blocker(node, RULE, key, text=text))
-    return found
+    return values
 
 
 def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute]:

@@ -53,8 +53,8 @@ def _of_call(arg: cst.Arg, call: cst.Call) -> tuple[cst.BaseExpression, Key] | N
     if arg.keyword is not None:
         name = call.func.value if isinstance(call.func, cst.Name) else ""
         key = cst.SimpleString(f'"{arg.keyword.value}"')
-        made = _updater(call) or (call if name in {"dict", "OrderedDict"} else None)
-        return (made, key) if made is not None else None
+        holder = _updater(call) or (call if name in {"dict", "OrderedDict"} else None)
+        return (holder, key) if holder is not None else None
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in PUTS:
         return None
     position, key_position = PUTS[call.func.attr.value]

@@ -62,6 +62,6 @@ def _may_be_lookup(file: File, func: cst.BaseExpression) -> bool:
     """True if a function may be a lookup, or the result of a call that received one."""
     flow = flow_of(file)
     values = flow.values(func)
-    given = [arg.value for value in values if isinstance(value.node, cst.Call) for arg in value.node.args]
-    values += [value for one in given for value in flow.values(one)]
+    arguments = [arg.value for value in values if isinstance(value.node, cst.Call) for arg in value.node.args]
+    values += [value for one in arguments for value in flow.values(one)]
     return any(isinstance(value, Symbol) and is_lookup(symbol_of(value)) for value in values)

@@ -29,9 +29,9 @@ def evaluates_given_text(file: File, call: cst.Call) -> bool:
     """True for an `eval` of an argument, an option or a setting; not of a text that the code composes."""
     if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
         return False
-    given = call.args[0].value
-    values = [value for value in seen_values(file, given) if not is_none(value)]
-    return bool(values) and all(_is_given(file, value, source_of(file, value, given)) for value in values)
+    argument = call.args[0].value
+    values = [value for value in seen_values(file, argument) if not is_none(value)]
+    return bool(values) and all(_is_given(file, value, source_of(file, value, argument)) for value in values)
 
 
 def _is_setting(name: str) -> bool:

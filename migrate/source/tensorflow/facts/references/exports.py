@@ -47,11 +47,11 @@ def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
     They are calls, and mentions of TensorFlow's own functions and classes, which may be used in a dict, in a `partial`
     or as a base class.
     """
-    found = [(call, call.func, _written(file, call.func)) for call in file.tree.calls]
+    calls = [(call, call.func, _written(file, call.func)) for call in file.tree.calls]
     called = {id(call.func) for call in file.tree.calls}
     mentioned = [node for node in file.names.mentions(_LAST.__contains__) if id(node) not in called]
     alone = [node for node in mentioned if _is_value(file, node) and file.names.of(node) is not None]
-    every: list[tuple[cst.CSTNode, cst.BaseExpression, str | None]] = [*found]
+    every: list[tuple[cst.CSTNode, cst.BaseExpression, str | None]] = [*calls]
     every += [(node, node, _written(file, node)) for node in alone]
     for node, named, kind in sorted(every, key=lambda one: file.tree.span(one[0])[0]):
         if kind is not None:

@@ -51,10 +51,10 @@ class TableValues:
 
     def doubt(self, blockers: Iterable[Blocker]) -> None:
         """Add blockers, without duplicates: nested containers report the same ones repeatedly."""
-        told = {(id(each.node), each.message) for each in self.blockers}
+        reported = {(id(each.node), each.message) for each in self.blockers}
         for each in blockers:
-            if (id(each.node), each.message) not in told:
-                told.add((id(each.node), each.message))
+            if (id(each.node), each.message) not in reported:
+                reported.add((id(each.node), each.message))
                 self.blockers.append(each)
 
     def carry(self, node: cst.BaseExpression, values: Iterable[Value]) -> None:
@@ -170,11 +170,11 @@ def _follow_collections(file: File, uses: TableValues) -> None:
         mentions = flow.mentions(holder)
         uses.holders += mentions
         uses.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
-        given = {id(node) for node in flow.escapes(holder)}
+        escaped = {id(node) for node in flow.escapes(holder)}
         for node in mentions:
             if id(node) in shown or is_target(file.tree, node):
                 continue
-            if id(node) in given or flow.is_returned_outside(node):
+            if id(node) in escaped or flow.is_returned_outside(node):
                 _whole(file, uses, holder, node)
 
 

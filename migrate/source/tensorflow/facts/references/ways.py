@@ -26,7 +26,8 @@ def steps_to(
     mention, path = _mention(file, call, node, {id(holder) for holder in holders})
     if mention is None:
         return ()
-    first, last = _step(flow, call, f"`{label}` is made"), _step(flow, mention, f"used as {_source(flow, mention)}")
+    used = f"used as `{flow.home(mention).excerpt(mention)}`"
+    first, last = _step(flow, call, f"`{label}` is made"), _step(flow, mention, used)
     between: dict[tuple[str, int], FlowStep] = {}
     for node_between in path:
         if not isinstance(node_between, cst.ImportAlias):
@@ -69,10 +70,6 @@ def _line_of(location: Location) -> tuple[str, int]:
 
 def _step(flow: ValueFlow, node: cst.CSTNode, text: str) -> FlowStep:
     return FlowStep(flow.home(node).location(node), text)
-
-
-def _source(flow: ValueFlow, node: cst.CSTNode) -> str:
-    return f"`{flow.home(node).excerpt(node)}`"
 
 
 def _line(flow: ValueFlow, node: cst.CSTNode) -> str:

@@ -67,8 +67,8 @@ def is_regularizer(file: File, node: cst.BaseExpression) -> bool:
     value = resolve(file.tree, node)
     if isinstance(value, cst.Call) and file.names.of(value.func) in REGULARIZERS:
         return True
-    made = [value.node for value in known_values(file, node)]
-    return bool(made) and all(isinstance(one, cst.Call) and file.names.of(one.func) in REGULARIZERS for one in made)
+    nodes = [value.node for value in known_values(file, node)]
+    return bool(nodes) and all(isinstance(one, cst.Call) and file.names.of(one.func) in REGULARIZERS for one in nodes)
 
 
 def _whole(call: cst.Call, parameters: tuple[str, ...], value: cst.BaseExpression) -> bool:
@@ -81,8 +81,8 @@ def _whole(call: cst.Call, parameters: tuple[str, ...], value: cst.BaseExpressio
 
 def _order(call: cst.Call, name: str | None) -> bool:
     """True if the order of a norm is known to be a sum over entries: 1, 2 or euclidean."""
-    given = (bind(call, SUMS[name or ""]) or {}).get("ord")
-    return given is None or literal(given.value) in (1, 2, 1.0, 2.0, "euclidean", "fro")
+    order = (bind(call, SUMS[name or ""]) or {}).get("ord")
+    return order is None or literal(order.value) in (1, 2, 1.0, 2.0, "euclidean", "fro")
 
 
 def power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -169,9 +169,9 @@ def is_computed(value: Value) -> bool:
 
 def exact_changes(file: File, references: Iterable[cst.BaseExpression]) -> tuple[CodeChange, ...]:
     """Return the changes of several terms, each once; none if one of them cannot be exact."""
-    found = [exact_change(file, one) for one in references]
-    known = {id(change.node): change for change in found if change is not None}
-    return tuple(known.values()) if None not in found else ()
+    changes = [exact_change(file, one) for one in references]
+    known = {id(change.node): change for change in changes if change is not None}
+    return tuple(known.values()) if None not in changes else ()
 
 
 def _pattern(file: File, call: cst.Call) -> str:

@@ -52,8 +52,8 @@ def _inputs(file: File, arg: cst.Arg, tables: Owners) -> bool:
     """True for a gradient with respect to a looked-up tensor, or another name that is not a list of variables."""
     flow, value = GradientFlow(file, tables), resolve(file.tree, arg.value)
     named = isinstance(arg.value, cst.Name | cst.Attribute) and value is not arg.value
-    made = isinstance(value, cst.Call) and file.names.of(value.func) is not None
-    return named and made and id(arg.value) not in tables and flow.kind(arg.value) is None
+    of_tensorflow = isinstance(value, cst.Call) and file.names.of(value.func) is not None
+    return named and of_tensorflow and id(arg.value) not in tables and flow.kind(arg.value) is None
 
 
 def check_carriers(file: File, flow: GradientFlow, training: Training) -> None:
@@ -108,17 +108,16 @@ def check_states(file: File, training: Training) -> None:
     """Block tables if two optimizers with slots would share the slots of a table, or be too many for its rows."""
     for i, first in enumerate(training.steps):
         for second in training.steps[i + 1 :]:
-            makers = [m for step in (first, second) for m in step.optimizer.makers]
-            same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
-            if (
-                same
-                or not any(m.stock.stateful for m in makers)
-                or owner(file, first.call) is not owner(file, second.call)
-                or not first.shares(second)
-            ):
-                continue
-            if not exclusive(file, first.call, second.call):
+            if owner(file, first.call) is owner(file, second.call) and separate_states(file, first, second):
                 training.blockers += two_optimizers(file, first, second, training.steps)
+
+
+def separate_states(file: File, first: Step, second: Step) -> bool:
+    """True for steps of one run that may train the same table, by optimizers that differ and have slots."""
+    makers = [m for step in (first, second) for m in step.optimizer.makers]
+    same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
+    differ = not same and any(m.stock.stateful for m in makers) and first.shares(second)
+    return differ and not exclusive(file, first.call, second.call)
 
 
 def two_optimizers(file: File, first: Step, second: Step, steps: Sequence[Step]) -> list[Blocker]:

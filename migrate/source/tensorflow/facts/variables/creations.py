@@ -181,5 +181,5 @@ def _shape_argument(file: File, call: cst.Call) -> cst.BaseExpression | None:
     name = file.names.of(call.func)
     parameters = OPS[name][1] if name in OPS else ("shape", "dtype", "partition_info")
     bound = bind(call, parameters)
-    found = (bound.get("shape") or bound.get("dims")) if bound else None
-    return found.value if found else None
+    shape = (bound.get("shape") or bound.get("dims")) if bound else None
+    return shape.value if shape else None

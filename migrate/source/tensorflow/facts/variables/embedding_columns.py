@@ -77,34 +77,34 @@ def find_columns(file: File) -> list[Table]:
 def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Table:
     parameters, function = COLUMNS[name]
     creation = Creation(call, RULE, target_function=function, naming=Naming(unique=True))
-    given = bind(call, parameters)
-    table = Table(_label(file, call, given or {}), creation, blockers=[*around])
-    if given is None:
+    bound = bind(call, parameters)
+    table = Table(_label(file, call, bound or {}), creation, blockers=[*around])
+    if bound is None:
         table.blockers.append(blocker(call, RULE, "unread-arguments"))
         return table
-    if (foreign := _foreign(file, given)) is not None:
+    if (foreign := _foreign(file, bound)) is not None:
         table.blockers = [foreign]
         return table
-    if "dimension" in given:
-        creation.dim_text = file.tree.source(given["dimension"].value)
-    initializer = given.get("initializer")
+    if "dimension" in bound:
+        creation.dim_text = file.tree.source(bound["dimension"].value)
+    initializer = bound.get("initializer")
     creation.initializer = _initializer(file, initializer)
-    table.blockers += _arguments(file, given)
+    table.blockers += _arguments(file, bound)
     return table
 
 
-def _initializer(file: File, given: cst.Arg | None) -> Initializer:
-    value = resolve(file.tree, given.value) if given is not None else None
+def _initializer(file: File, argument: cst.Arg | None) -> Initializer:
+    value = resolve(file.tree, argument.value) if argument is not None else None
     distribution = file.names.of(value.func) if isinstance(value, cst.Call) else None
-    return Initializer("" if given is None else file.tree.source(given.value), distribution=distribution or "")
+    return Initializer("" if argument is None else file.tree.source(argument.value), distribution=distribution or "")
 
 
-def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
+def _label(file: File, call: cst.Call, bound: Mapping[str, cst.Arg]) -> str:
     """Return a label for the column: its target, else the source of its categorical column, else its own."""
     target = file.tree.parent(call)
     if isinstance(target, cst.Assign) and len(target.targets) == 1:
         return file.tree.excerpt(target.targets[0].target)
-    first = given.get("categorical_column") or given.get("categorical_columns")
+    first = bound.get("categorical_column") or bound.get("categorical_columns")
     over: cst.BaseExpression = call if first is None else first.value
     while over is not call:
         if isinstance(over, cst.List | cst.Tuple) and over.elements:
@@ -116,20 +116,20 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
     return file.tree.excerpt(over)
 
 
-def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
+def categories(bound: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
     """Return the categorical columns passed to an embedding column; None if the list is not a display in the call."""
-    if "categorical_column" in given:
-        return [given["categorical_column"].value]
-    listed = given["categorical_columns"].value if "categorical_columns" in given else None
+    if "categorical_column" in bound:
+        return [bound["categorical_column"].value]
+    listed = bound["categorical_columns"].value if "categorical_columns" in bound else None
     if not isinstance(listed, cst.List | cst.Tuple):
         return None
-    found = [element.value for element in listed.elements if isinstance(element, cst.Element)]
-    return found if len(found) == len(listed.elements) else None
+    columns = [element.value for element in listed.elements if isinstance(element, cst.Element)]
+    return columns if len(columns) == len(listed.elements) else None
 
 
-def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
+def _foreign(file: File, bound: Mapping[str, cst.Arg]) -> Blocker | None:
     """Return a blocker for a column over a categorical column of a fork of TensorFlow, or None."""
-    for node in categories(given) or ():
+    for node in categories(bound) or ():
         column = resolve(file.tree, node)
         name = file.names.of(column.func) if isinstance(column, cst.Call) else None
         if name == "feature_column.weighted_categorical_column" and isinstance(column, cst.Call) and column.args:
@@ -140,14 +140,14 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
     return None
 
 
-def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
+def _arguments(file: File, bound: dict[str, cst.Arg]) -> Iterator[Blocker]:
     """Yield the blockers from the arguments of an embedding column."""
-    if not is_none(given.get("ckpt_to_load_from")):
-        yield blocker(given["ckpt_to_load_from"], RULE, "loaded-rows")
-    trainable = given.get("trainable")
+    if not is_none(bound.get("ckpt_to_load_from")):
+        yield blocker(bound["ckpt_to_load_from"], RULE, "loaded-rows")
+    trainable = bound.get("trainable")
     if trainable is not None and literal(trainable.value) is not True:
         yield blocker(trainable, RULE, "not-trained")
-    initializer = given.get("initializer")
+    initializer = bound.get("initializer")
     if initializer is None or is_none(initializer):
         return
     known = rowwise(file, initializer.value)

@@ -31,10 +31,10 @@ from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_
 
 def find_tables(file: File) -> list[Table]:
     """Return the tables in source order."""
-    found = [table for call, rule in creations(file) if (table := _table(file, call, rule)) is not None]
+    tables = [table for call, rule in creations(file) if (table := _table(file, call, rule)) is not None]
     for check in (check_measured, check_ranks, share_padding):
-        check(found)
-    return found
+        check(tables)
+    return tables
 
 
 def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
@@ -90,13 +90,13 @@ def _cut_off(file: File, lookup: cst.Call) -> bool:
 def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
     """Return the calls that create variables whose uses the file does not show completely."""
     known = {id(table.creation.call) for table in tables}
-    found = []
+    calls = []
     for call, _ in creations(file):
         if id(call) not in known:
             uses = table_values(file, call)
             if uses.blockers or any(_is_handed_on(file, read) for read in uses.reads):
-                found.append(call)
-    return found
+                calls.append(call)
+    return calls
 
 
 def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
@@ -114,8 +114,8 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
     display = file.tree.display_with(node)
-    given = display if display is not None and not isinstance(display, cst.Dict) else node
-    call, arg = file.tree.call_with(given), file.tree.parent(given)
+    entry = display if display is not None and not isinstance(display, cst.Dict) else node
+    call, arg = file.tree.call_with(entry), file.tree.parent(entry)
     if call is None or not is_lookup(file.names.of(call.func)):
         return may_look_up(file, node)
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
@@ -138,8 +138,8 @@ def _other_use(file: File, node: cst.BaseExpression, creation: Creation, padded:
 
 def _check_others(file: File, table: Table, known: TableValues) -> None:
     """Block a table if a read may have another value; record other tables that must be converted together with it."""
-    told: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
-    rewritten = {id(one.node) for one in told if one.changes}
+    uses: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
+    rewritten = {id(one.node) for one in uses if one.changes}
     for read in known.reads:
         looked = any(file.tree.contains(lookup.call, read) for lookup in table.lookups)
         changed = any(id(around) in rewritten for around in (read, *file.tree.ancestors(read)))
@@ -151,10 +151,10 @@ def _check_others(file: File, table: Table, known: TableValues) -> None:
 
 def _check_other(file: File, table: Table, read: cst.BaseExpression, other: OtherValue) -> None:
     """Record another value as one that must be converted together with the table, or block the table."""
-    entry, made = other.entry, other.value.node
+    entry, maker = other.entry, other.value.node
     text = file.tree.one_line(entry)
-    if isinstance(made, cst.Call) and _makes_variable(file, made):
-        table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else made)
+    if isinstance(maker, cst.Call) and _makes_variable(file, maker):
+        table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else maker)
     elif isinstance(other.value, Unknown) and not only_doubts(table.blockers):
         pass  # a blocker already reports the cause
     elif is_target(file.tree, entry):

@@ -30,16 +30,16 @@ CONTRIB = re.compile(r"tensorflow\.(compat\.v[12]\.)?contrib\.")
 CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 
 
-def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
-    """Set the table's initializer to `given`, unchanged or written out; or refuse it."""
-    if not file.tree.contains(creation.call, given) and _may_change(file, given):
-        shown = file.tree.excerpt(given)
-        refuse(creation, given, "moved-values", shown=shown)
+def read_initializer(creation: Creation, file: File, argument: cst.BaseExpression, shape: Shape) -> None:
+    """Set the table's initializer to `argument`, unchanged or written out; or refuse it."""
+    if not file.tree.contains(creation.call, argument) and _may_change(file, argument):
+        shown = file.tree.excerpt(argument)
+        refuse(creation, argument, "moved-values", shown=shown)
         return
-    values = initial_values(file, creation.call, given)
-    creation.initializer = _single(file, given, shape, values[0]) if len(values) == 1 else None
+    values = initial_values(file, creation.call, argument)
+    creation.initializer = _single(file, argument, shape, values[0]) if len(values) == 1 else None
     if creation.initializer is None:
-        _keep(creation, file, given, shape, values)
+        _keep(creation, file, argument, shape, values)
 
 
 def read_initializer_call(creation: Creation, file: File, node: cst.BaseExpression) -> bool:
@@ -70,25 +70,25 @@ def _is_initializer(file: File, value: cst.Call) -> bool:
     return bool(names) and all("initializer" in str(name).lower() for name in names)
 
 
-def _single(file: File, given: cst.BaseExpression, shape: Shape, value: cst.BaseExpression) -> Initializer | None:
-    reads = isinstance(given, cst.Call) and only_reads(flow_of(file), given, accepts=_makes_initializer)
-    return file.initializers.object(given, shape, value, only_reads=reads)
+def _single(file: File, argument: cst.BaseExpression, shape: Shape, value: cst.BaseExpression) -> Initializer | None:
+    reads = isinstance(argument, cst.Call) and only_reads(flow_of(file), argument, accepts=_makes_initializer)
+    return file.initializers.object(argument, shape, value, only_reads=reads)
 
 
-def initial_values(file: File, call: cst.Call, given: cst.BaseExpression) -> list[cst.BaseExpression]:
+def initial_values(file: File, call: cst.Call, argument: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the expressions that may create a variable's initializer; an unknown value is represented by its source.
 
     The expression of a scope is evaluated again at the creation of the variable, so that calls in it must only return.
     """
-    if file.names.of(given.func if isinstance(given, cst.Call) else given) is not None:
-        return [given]
-    moved = not file.tree.contains(call, given) and not isinstance(given, cst.Name | cst.Attribute)
-    if moved and not only_reads(flow_of(file), given, accepts=_makes_initializer):
-        return [given]
-    own = isinstance(given, cst.Attribute) and self_class(file.tree, given) is not None
-    values = seen_values(file, given) if own else flow_of(file).values(given)
-    found = [value for value in values if not _is_number(value)]
-    return list(dict.fromkeys(source_of(file, value, given) for value in found)) or [given]
+    if file.names.of(argument.func if isinstance(argument, cst.Call) else argument) is not None:
+        return [argument]
+    moved = not file.tree.contains(call, argument) and not isinstance(argument, cst.Name | cst.Attribute)
+    if moved and not only_reads(flow_of(file), argument, accepts=_makes_initializer):
+        return [argument]
+    own = isinstance(argument, cst.Attribute) and self_class(file.tree, argument) is not None
+    values = seen_values(file, argument) if own else flow_of(file).values(argument)
+    objects = [value for value in values if not _is_number(value)]
+    return list(dict.fromkeys(source_of(file, value, argument) for value in objects)) or [argument]
 
 
 def _makes_initializer(callee: Value) -> bool:
@@ -101,29 +101,29 @@ def _is_number(value: Value) -> bool:
 
 
 def _keep(
-    creation: Creation, file: File, given: cst.BaseExpression, shape: Shape, values: list[cst.BaseExpression]
+    creation: Creation, file: File, argument: cst.BaseExpression, shape: Shape, values: list[cst.BaseExpression]
 ) -> None:
-    """Set the table's initializer to `given` as it is written, with the necessary assumptions; or refuse it."""
-    text = file.tree.source(given)
+    """Set the table's initializer to `argument` as it is written, with the necessary assumptions; or refuse it."""
+    text = file.tree.source(argument)
     parted = is_partitioned(file, creation)
     notes = set()
     default = "" if parted or len(values) == 1 else _default(creation, file, shape)
     contrib = [value for value in values if len(values) > 1 and _is_contrib(file, value)]
     for value in values:
         if literal(value) is None and default:
-            text = f"{text if isinstance(given, cst.Name | cst.Attribute) else f'({text})'} or {default}"
+            text = f"{text if isinstance(argument, cst.Name | cst.Attribute) else f'({text})'} or {default}"
             notes.add(OLD_FAN)
             continue
         if any(value is one for one in contrib):
             if len(contrib) == len(values):
-                refuse(creation, given, "contrib-values", shown=file.tree.excerpt(value))
+                refuse(creation, argument, "contrib-values", shown=file.tree.excerpt(value))
         elif is_unseen(file, value) and shape.columns is not None and not parted:
-            refuse(creation, given, "unseen-values", shown=file.tree.excerpt(value))
+            refuse(creation, argument, "unseen-values", shown=file.tree.excerpt(value))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
-            if value is given and _holds_matrix(creation, file, value, shape, parted):
+            if value is argument and _holds_matrix(creation, file, value, shape, parted):
                 return
-            if not _may_hold_matrix(creation, file, given, value, shape, parted):
-                _refuse(creation, file, given, value)
+            if not _may_hold_matrix(creation, file, argument, value, shape, parted):
+                _refuse(creation, file, argument, value)
                 return
             creation.first_rows.may_be_matrix = True
         else:
@@ -135,9 +135,9 @@ def _keep(
 
 def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer | None:
     """Return the initializer that `value` creates if the runtime accepts it unchanged, else None."""
-    found = file.initializers.object(value, shape, value)
+    initializer = file.initializers.object(value, shape, value)
     text = file.tree.source(value)
-    return found if found is not None and found.text in {text, f"{text}()"} else None
+    return initializer if initializer is not None and initializer.text in {text, f"{text}()"} else None
 
 
 def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, shape: Shape, parted: bool) -> bool:
@@ -160,10 +160,10 @@ def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, sha
 
 
 def _may_hold_matrix(
-    creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression, shape: Shape, parted: bool
+    creation: Creation, file: File, argument: cst.BaseExpression, value: cst.BaseExpression, shape: Shape, parted: bool
 ) -> bool:
     """True for a constant initializer of an array, which `create_table` takes as the rows of the variable's shape."""
-    if parted or in_parts(creation, file) or shape.columns is None or not file.tree.contains(creation.call, given):
+    if parted or in_parts(creation, file) or shape.columns is None or not file.tree.contains(creation.call, argument):
         return False
     name = file.names.of(value.func) if isinstance(value, cst.Call) else None
     bound = bind(value, ROWWISE[name]) if isinstance(value, cst.Call) and name in CONSTANTS else None
@@ -178,16 +178,16 @@ def _default(creation: Creation, file: File, shape: Shape) -> str:
     return file.initializers.scaled(GLOROT, shape, "the default of `get_variable`").text
 
 
-def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:
+def _refuse(creation: Creation, file: File, argument: cst.BaseExpression, value: cst.BaseExpression) -> None:
     if isinstance(value, cst.Call) and file.names.of(value.func) in CONSTANTS:
-        refuse(creation, given, "matrix-parts")
+        refuse(creation, argument, "matrix-parts")
         return
     shown = file.tree.excerpt(value)
-    key = "unknown-value-of" if value is given else "unknown-value-in-branch"
+    key = "unknown-value-of" if value is argument else "unknown-value-in-branch"
     parameter = file.tree.parent(value)
     if isinstance(parameter, cst.Param):
         key, shown = "parameter-may-be-none", parameter.name.value
-    refuse(creation, given, key, shown=shown)
+    refuse(creation, argument, key, shown=shown)
 
 
 def _is_contrib(file: File, value: cst.BaseExpression) -> bool:
@@ -212,10 +212,10 @@ def _is_foreign(symbol: Symbol) -> bool:
     return symbol.name.split(".")[0] not in {*sys.stdlib_module_names, "builtins", "numpy", "tensorflow"}
 
 
-def _may_change(file: File, given: cst.BaseExpression) -> bool:
+def _may_change(file: File, argument: cst.BaseExpression) -> bool:
     """True if the expression of a scope may have another value inside the scope: it is computed, or rebound."""
-    if isinstance(given, cst.Call):
-        return is_unseen(file, given)
-    if isinstance(given, cst.Attribute):
-        return len(stores(flow_of(file), given)) > 1
-    return len(binders(file.tree, given)) > 1
+    if isinstance(argument, cst.Call):
+        return is_unseen(file, argument)
+    if isinstance(argument, cst.Attribute):
+        return len(stores(flow_of(file), argument)) > 1
+    return len(binders(file.tree, argument)) > 1

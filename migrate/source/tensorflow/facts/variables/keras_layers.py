@@ -102,12 +102,12 @@ def find_layers(file: File, home: File) -> list[Layer]:
 def _layer(file: File, call: cst.Call) -> Layer:
     """Return the layer that a call creates, with its arguments and uses."""
     layer = layer_without_arguments(file, call)
-    given = [keyword(arg) for arg in call.args]
+    keywords = [keyword(arg) for arg in call.args]
     known = {*PARAMETERS, *NAMED}
     strange = next(
-        (arg for arg, name in zip(call.args, given, strict=True) if arg.star or name not in {"", *known}), None
+        (arg for arg, name in zip(call.args, keywords, strict=True) if arg.star or name not in {"", *known}), None
     )
-    if strange is not None or given.count("") > len(PARAMETERS):
+    if strange is not None or keywords.count("") > len(PARAMETERS):
         arg = strange if strange is not None else call.args[len(PARAMETERS)]
         name = keyword(arg)
         layer.block(arg, "unknown-argument" if name else "unread-arguments", name=name)
@@ -132,8 +132,8 @@ def layer_without_arguments(file: File, call: cst.Call, followed: bool = False) 
 def _follow(file: File, layer: Layer) -> None:
     layer.values = results(file, layer.call)
     layer.uses = _mentions(file, layer, target_of(file, layer.call))
-    made = [layer.call, *layer.uses]
-    layer.calls = [call for call in map(file.tree.call_of, made) if call is not None]
+    mentions = [layer.call, *layer.uses]
+    layer.calls = [call for call in map(file.tree.call_of, mentions) if call is not None]
 
 
 def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
@@ -147,23 +147,23 @@ def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
 def _mentions(file: File, layer: Layer, target: cst.Name | cst.Attribute | None) -> list[cst.BaseExpression]:
     """Return the expressions that may be the layer, including reads of its attribute on unknown objects."""
     tree, flow = file.tree, flow_of(file)
-    found = {node for value in layer.values for node in flow.mentions(value)} - {layer.call}
-    names = {node.attr.value for node in (*found, target) if isinstance(node, cst.Attribute)}
+    mentions = {node for value in layer.values for node in flow.mentions(value)} - {layer.call}
+    names = {node.attr.value for node in (*mentions, target) if isinstance(node, cst.Attribute)}
     reads = [node for name in names for node in tree.attributes[name] if not is_target(tree, node)]
-    found |= {node for node in reads if any(is_unseen(one) for one in flow.values(node))}
-    return sorted(found, key=lambda node: (tree.location(node).path, tree.span(node)))
+    mentions |= {node for node in reads if any(is_unseen(one) for one in flow.values(node))}
+    return sorted(mentions, key=lambda node: (tree.location(node).path, tree.span(node)))
 
 
 def _check_arguments(file: File, layer: Layer) -> None:
-    given = layer.arguments
-    if not is_left_out(given.get("embeddings_constraint")):
-        layer.block(given["embeddings_constraint"], "constraint")
-    if not is_left_out(given.get("embeddings_regularizer")):
-        _check_regularizer(file, layer, given["embeddings_regularizer"])
-    if "dtype" in given and not is_float32(file.names, given["dtype"]):
-        layer.block(given["dtype"], "other-type")
-    if "embeddings_initializer" in given:
-        _check_initializer(file, layer, given["embeddings_initializer"])
+    arguments = layer.arguments
+    if not is_left_out(arguments.get("embeddings_constraint")):
+        layer.block(arguments["embeddings_constraint"], "constraint")
+    if not is_left_out(arguments.get("embeddings_regularizer")):
+        _check_regularizer(file, layer, arguments["embeddings_regularizer"])
+    if "dtype" in arguments and not is_float32(file.names, arguments["dtype"]):
+        layer.block(arguments["dtype"], "other-type")
+    if "embeddings_initializer" in arguments:
+        _check_initializer(file, layer, arguments["embeddings_initializer"])
 
 
 def _check_regularizer(file: File, layer: Layer, arg: cst.Arg) -> None:
@@ -222,12 +222,12 @@ def _is_rowwise(value: Value) -> bool | None:
     """Return whether one value of an initializer draws each row independently; None if it is not known."""
     if is_none(value) or (text := string(value.node)) is not None:
         return is_none(value) or text in NAMES or text in CLASSES
-    name, made = symbol_of(value), value.node
+    name, node = symbol_of(value), value.node
     if name is None:
         return None
     short = name.removesuffix("_initializer").rpartition(".")[2]
     if short in {"Constant", "constant"}:
-        return isinstance(made, cst.Call) and not any(arg.star for arg in made.args)  # of a number, or of a matrix
+        return isinstance(node, cst.Call) and not any(arg.star for arg in node.args)  # of a number, or of a matrix
     return ("initializers." in name or name.endswith("_initializer")) and short in {*NAMES, *CLASSES}
 
 

@@ -41,12 +41,12 @@ def make_lookup(
         if arg.keyword is not None and arg.keyword.value in keywords
     )
     positional = [(arg, name) for name, arg in bound.items() if arg.keyword is None and name in keep]
-    named = tuple((arg, name) for arg, name in positional if any(arg is given for given in call.args[leading:]))
+    named = tuple((arg, name) for arg, name in positional if any(arg is other for other in call.args[leading:]))
     params = bound[table].value
     listed = params if isinstance(params, cst.List) else None
-    given = {"table": bound[table], **bound}
+    arguments = {"table": bound[table], **bound}
     gone = dropped(bound, {table, ids, *keep, *read})
-    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, bound=given, dropped=gone, **more)
+    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, bound=arguments, dropped=gone, **more)
 
 
 def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, which: Any) -> dict[str, cst.Arg] | None:
@@ -62,6 +62,6 @@ def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, whi
     return None if order is None else bind(call, orders[order])
 
 
-def strategy(given: cst.Arg | None, default: str) -> str:
+def strategy(argument: cst.Arg | None, default: str) -> str:
     """Return the partition strategy: `mod`, `div`, `default` (which differs between v1 and v2) or `unknown`."""
-    return default if given is None else string(given.value) or "unknown"
+    return default if argument is None else string(argument.value) or "unknown"

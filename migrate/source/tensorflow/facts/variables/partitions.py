@@ -33,8 +33,8 @@ def is_partitioned(file: File, creation: Creation) -> bool:
 
 def _is_partitioned_by_scope(file: File) -> bool:
     scopes = (bind(call, PARAMETERS) or {} for call, _ in file.calls("variable_scope"))
-    given = any("partitioner" in bound and not is_none(bound["partitioner"]) for bound in scopes)
-    return given or "set_partitioner" in file.tree.attributes
+    partitioned = any("partitioner" in bound and not is_none(bound["partitioner"]) for bound in scopes)
+    return partitioned or "set_partitioner" in file.tree.attributes
 
 
 def _is_partitioner(arg: cst.Arg, place: int) -> bool:

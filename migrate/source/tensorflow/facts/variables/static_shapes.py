@@ -27,9 +27,9 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     if whole is not None and own and form == STATIC:
         shown = file.tree.one_line(whole)
         return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` is left as it is", OWN)
-    found = [number(node) for node in (creation.rows, creation.dim)[: creation.rank]]
-    fixed = bool(found) and None not in found
-    text = ", ".join(map(str, found)) if fixed else None
+    sizes = [number(node) for node in (creation.rows, creation.dim)[: creation.rank]]
+    fixed = bool(sizes) and None not in sizes
+    text = ", ".join(map(str, sizes)) if fixed else None
     if whole is not None and own and not fixed and not any(others(file, known, node)):
         text, form = f"{file.tree.source(node)}.shape.as_list()", "{0}.constant({1})"
     if whole is None or text is None:

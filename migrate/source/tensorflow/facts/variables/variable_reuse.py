@@ -25,8 +25,8 @@ def may_reuse(file: File) -> bool:
 
 def may_demand_reuse(file: File) -> bool:
     """True if a scope of the program may demand that its variables exist, as `reuse=True` does."""
-    given = [arg for call in file.tree.calls for arg in call.args if keyword(arg) == "reuse"]
-    demands = (arg for arg in given if not is_none(arg) and literal(arg.value) is not False)
+    arguments = [arg for call in file.tree.calls for arg in call.args if keyword(arg) == "reuse"]
+    demands = (arg for arg in arguments if not is_none(arg) and literal(arg.value) is not False)
     return _mentions(file, "reuse_variables") or any(file.names.of(arg.value) != "AUTO_REUSE" for arg in demands)
 
 
