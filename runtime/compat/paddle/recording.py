@@ -104,13 +104,16 @@ def current() -> Segment | None:
 
 def leads(operand: Any) -> bool:
     """Whether a gradient may go through an operand: what is neither a tensor, a weight nor plain data may hold one."""
+    stops = getattr(operand, "stop_gradient", None)
+    if stops is not None:
+        return not stops
     if isinstance(operand, list | tuple):
         return any(map(leads, operand))
     if isinstance(operand, dict):
         return any(map(leads, operand.values()))
     if isinstance(operand, slice):
         return any(map(leads, (operand.start, operand.stop, operand.step)))
-    return not isinstance(operand, _DATA) and not getattr(operand, "stop_gradient", False)
+    return not isinstance(operand, _DATA)
 
 
 def new_segment() -> None:
