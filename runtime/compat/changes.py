@@ -21,6 +21,7 @@ class Changes:
         self._facade = facade
         self._attributes: list[tuple[Any, str, Any]] = []
         self._modules: list[tuple[str, Any]] = []
+        self._finders: list[Any] = []
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Set an attribute of a module or class."""
@@ -52,8 +53,15 @@ class Changes:
             if package in made:
                 setattr(made[package], last, module)
 
+    def add_finder(self, finder: Any) -> None:
+        """Let a finder of modules be asked after all others."""
+        self._finders.append(finder)
+        sys.meta_path.append(finder)
+
     def undo(self) -> None:
         """Undo all changes, the last one first."""
+        for finder in self._finders:
+            sys.meta_path.remove(finder)
         for owner, name, before in reversed(self._attributes):
             if before is ABSENT:
                 delattr(owner, name)

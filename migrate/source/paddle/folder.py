@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from migrate.source.paddle.abstract.modules import imported_files
 from migrate.source.paddle.abstract.program import Program, execute, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.eager.program import runs_as_it_is
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.emission.tables import dense_places
@@ -68,7 +69,7 @@ def convert(
     try:
         program = _executed(tuple(sorted(files.items())), str(place), inputs)
     except MigrateError as error:
-        return folder_findings.no_batch(shown, str(error), trainer)
+        return folder_findings.no_batch(shown, str(error), trainer, _runs_as_it_is(files, trainer, set(files)))
     except SyntaxError as error:
         line = error.lineno or 1
         told = f"is not valid Python ({error.msg})"
@@ -87,7 +88,9 @@ def convert(
     tops = {one.partition("/")[0] for one in (*texts, *beside)}
     problems += [_hiding(program, other) for other in sorted(tops & _TAKEN)]
     if problems:
-        return folder_findings.refused(shown, problems)
+        executed = {module.path for module in program.run.modules.values()} | readers.keys()
+        runs = _runs_as_it_is(files, program.path, executed)
+        return folder_findings.refused(shown, problems, runs)
     if name not in texts:
         return folder_findings.not_reached(shown, program.path)
     converted = texts[name].text
@@ -122,6 +125,11 @@ def _with_static(program: Program, texts: Mapping[str, str], folder: str) -> Pro
     else:
         program.apart = take_in(program, static)
     return program
+
+
+def _runs_as_it_is(files: Mapping[str, str], trainer: str, executed: Container[str]) -> bool:
+    eager = {name: text for name, text in files.items() if name != STATIC}
+    return trainer == TRAINER and runs_as_it_is(eager, executed)
 
 
 def _readers(files: Mapping[str, str], static: bool) -> dict[str, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from runtime.compat.absent import NoSuchModule
 from runtime.compat.changes import Changes
 from runtime.compat.paddle import layers, modules, optimizing, weights, wide_ids
 from runtime.compat.settings import heeding
@@ -47,6 +48,7 @@ def install(unbucket: bool = False) -> None:
     _changes, _unbucket = (changes := Changes(_FACADE)), unbucket
     try:
         changes.add_modules(CONTENTS)
+        changes.add_finder(NoSuchModule("paddle", _FACADE, modules.REMEDY))
         layer.callers.append(layers.call)
         for owner, methods in ((layer.Layer, layers.methods), (Optimizer, optimizing.methods)):
             for name, method in methods.items():

@@ -22,10 +22,10 @@ from runtime.nn.weights.weight import Weight
 from runtime.ranks import rank as get_rank
 from runtime.ranks import size as get_world_size
 
-__all__ = ["CONTENTS"]
+__all__ = ["CONTENTS", "REMEDY"]
 
 _FACADE = "runtime.compat.paddle"
-_REMEDY = "use what docs/paddle.md lists, or leave it out"
+REMEDY = "use what docs/paddle.md lists, or leave it out"
 _OF_NN = ("activation", "class_loss", "convolution", "loss", "normalization", "pooling", "sequence")
 
 
@@ -272,6 +272,6 @@ def _module(name: str) -> str:
 
 #: Full name of a module -> its names.
 CONTENTS = {
-    _module(name): {**contents, "__getattr__": absent.lacking(_module(name), _FACADE, _REMEDY)}
+    _module(name): {**contents, "__getattr__": absent.lacking(_module(name), _FACADE, REMEDY)}
     for name, contents in _MODULES.items()
 }

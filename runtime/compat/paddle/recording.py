@@ -14,14 +14,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private_tapes
 from runtime.nn.weights.weight import Weight, of_variables
 
-__all__ = ["Segment", "backward", "current", "gradients", "new_segment", "recording", "stopped"]
+__all__ = ["Segment", "backward", "current", "gradients", "leads", "new_segment", "recording", "stopped"]
 
 _numbers = itertools.count()
+#: Kinds of operands that no gradient goes through.
+_DATA = (bool, int, float, complex, str, np.ndarray, np.generic, tf.DType, np.dtype, type, type(None), type(...))
 
 
 class Tensor(Protocol):
@@ -97,6 +100,20 @@ def current() -> Segment | None:
     if _state.segment is None:
         _state.segment = Segment()
     return _state.segment
+
+
+def leads(operand: Any) -> bool:
+    """Whether a gradient may go through an operand: what is neither a tensor, a weight nor plain data may hold one."""
+    stops = getattr(operand, "stop_gradient", None)
+    if stops is not None:
+        return not stops
+    if isinstance(operand, list | tuple):
+        return any(map(leads, operand))
+    if isinstance(operand, dict):
+        return any(map(leads, operand.values()))
+    if isinstance(operand, slice):
+        return any(map(leads, (operand.start, operand.stop, operand.step)))
+    return not isinstance(operand, _DATA)
 
 
 def new_segment() -> None:

@@ -114,7 +114,7 @@ class Tensor:
     @property
     def T(self) -> Tensor:
         """The tensor with its dimensions reversed."""
-        turned: Tensor = wrapped(tf.transpose(self.value))
+        turned: Tensor = wrapped(tf.transpose(self.value), self)
         return turned
 
     @property
@@ -144,7 +144,7 @@ class Tensor:
 
     def astype(self, dtype: Any) -> Tensor:
         """Return the elements in another dtype."""
-        cast: Tensor = wrapped(wide_ids.through(functional.cast, self.value, dtype))
+        cast: Tensor = wrapped(wide_ids.through(functional.cast, self.value, dtype), self)
         return cast
 
     def cpu(self) -> Tensor:
@@ -178,11 +178,11 @@ class Tensor:
 
     def uniform_(self, min: float = -1.0, max: float = 1.0, seed: int = 0) -> Tensor:
         """Give it elements that are drawn evenly."""
-        return self._become(wrapped(functional.uniform(self.shape, self.dtype, min, max, seed)))
+        return self._become(wrapped(functional.uniform(self.shape, self.dtype, min, max, seed), self))
 
     def normal_(self, mean: float = 0.0, std: float = 1.0) -> Tensor:
         """Give it elements that are drawn from a normal distribution."""
-        return self._become(wrapped(tf.cast(functional.normal(mean, std, self.shape), self.dtype)))
+        return self._become(wrapped(tf.cast(functional.normal(mean, std, self.shape), self.dtype), self))
 
     def set_value(self, value: Any) -> None:
         """Give it other elements of its shape."""
@@ -191,11 +191,11 @@ class Tensor:
     def copy_(self, other: Any, blocking: bool = True) -> Tensor:
         """Take the elements of another tensor."""
         del blocking
-        return self._become(wrapped(tf.cast(tf.broadcast_to(plain(other), self.shape), self.dtype)))
+        return self._become(wrapped(tf.cast(tf.broadcast_to(plain(other), self.shape), self.dtype), self, other))
 
     def fill_(self, value: Any) -> Tensor:
         """Set all elements."""
-        return self._become(wrapped(tf.fill(self.shape, tf.cast(plain(value), self.dtype))))
+        return self._become(wrapped(tf.fill(self.shape, tf.cast(plain(value), self.dtype)), self, value))
 
     def zero_(self) -> Tensor:
         """Set all elements to 0."""
@@ -253,7 +253,7 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         """Return a part."""
-        part: Tensor = wrapped(wide_ids.through(functional.getitem, self.value, plain(index)))
+        part: Tensor = wrapped(wide_ids.through(functional.getitem, self.value, plain(index)), self)
         return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -265,7 +265,7 @@ class Tensor:
         flat = tf.tensor_scatter_nd_update(
             tf.reshape(self.value, [-1]), places.reshape(-1, 1), tf.reshape(elements, [-1])
         )
-        self._become(wrapped(tf.reshape(flat, self.shape)))
+        self._become(wrapped(tf.reshape(flat, self.shape), self, value))
 
     def __getattr__(self, name: str) -> Any:
         """Return a function of Paddle as a method; with a trailing `_`, one that changes the tensor."""
@@ -318,17 +318,20 @@ def plain(value: Any) -> Any:
     return value
 
 
-def wrapped(value: Any) -> Any:
-    """Return a value with Paddle's tensors in the place of TensorFlow's."""
+def wrapped(value: Any, *operands: Any) -> Any:
+    """Return a value with Paddle's tensors in the place of TensorFlow's.
+
+    Where all that it was computed of is given as `operands`, and no gradient goes through any, none goes through it.
+    """
     if isinstance(value, tf.Tensor):
-        return Tensor(value, recording.current())
+        return Tensor(value, recording.current() if not operands or recording.leads(operands) else None)
     if isinstance(value, list):
-        return [wrapped(part) for part in value]
+        return [wrapped(part, *operands) for part in value]
     if isinstance(value, tuple):
-        parts = [wrapped(part) for part in value]
+        parts = [wrapped(part, *operands) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, dict):
-        return {key: wrapped(part) for key, part in value.items()}
+        return {key: wrapped(part, *operands) for key, part in value.items()}
     return value
 
 
@@ -339,7 +342,7 @@ def applied(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
         positional, named = version_3.arguments(function, positional, named)
-        return wrapped(wide_ids.through(function, *plain(positional), **plain(named)))
+        return wrapped(wide_ids.through(function, *plain(positional), **plain(named)), positional, named)
 
     return call
 
@@ -350,7 +353,7 @@ def _operator(name: str, turned: bool = False) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
         own = plain(self)
         operands = (own.tensor() if isinstance(own, Weight) else own, *plain(others))
-        return wrapped(wide_ids.through(function, *(reversed(operands) if turned else operands)))
+        return wrapped(wide_ids.through(function, *(reversed(operands) if turned else operands)), self, others)
 
     method.__name__ = f"__{'r' if turned else ''}{name}__"
     return method
@@ -361,7 +364,7 @@ _TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 OPERATORS = {
     **{f"__{name}__": _operator(name) for name in (*_TWO, "neg", "eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__r{name}__": _operator(name, turned=True) for name in _TWO},
-    "__abs__": lambda self: wrapped(tf.abs(plain(self))),
+    "__abs__": lambda self: wrapped(tf.abs(plain(self)), self),
     "__invert__": lambda self: applied(functional.bitwise_not)(self),
     "__and__": lambda self, other: _bitwise("and", self, other),
     "__or__": lambda self, other: _bitwise("or", self, other),

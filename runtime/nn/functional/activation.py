@@ -196,9 +196,19 @@ def glu(x: Any, axis: int = -1, name: str | None = None) -> tf.Tensor:
 
 
 def normalize(x: Any, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None) -> tf.Tensor:
-    """Return x / max(norm of order p along an axis, epsilon)."""
+    """Return x / max(norm of order p along an axis, epsilon).
+
+    Paddle's kernel has epsilon in the gradient of the norm, too: it is divided by 1 + epsilon / norm^(p - 1).
+    """
+
+    def computed(length: tf.Tensor) -> Any:
+        return length, lambda upstream: upstream / (1 + epsilon * tf.pow(length, tf.cast(1 - p, length.dtype)))
+
     x = tensor(x)
-    return x / maximum(norm(x, p, axis, keepdim=True), epsilon)
+    length = norm(x, p, axis, keepdim=True)
+    if epsilon and p and abs(p) != float("inf"):
+        length = tf.custom_gradient(computed)(length)
+    return x / maximum(length, epsilon)
 
 
 def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> tf.Tensor:

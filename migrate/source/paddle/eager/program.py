@@ -6,7 +6,8 @@ A second call of `install` does nothing, so each file that imports Paddle has it
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import contextlib
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
@@ -63,6 +64,23 @@ def of_graphs(path: str, text: str, siblings: Mapping[str, str]) -> SourceResult
     message = f"a part of the model, which stays with Paddle for the reason that the finding of {of_pgl[0]} gives"
     noted = Finding(RULE, "file", State.NOTED, Location(path, 1, 1), message)
     return SourceResult(path, KIND, text, text, (noted,))
+
+
+def runs_as_it_is(texts: Mapping[str, str], executed: Container[str]) -> bool:
+    """Whether the façade has all names of Paddle that a folder uses, and no package keeps its files with Paddle.
+
+    Args:
+        texts: the files by their names; one that is not valid Python does not run.
+        executed: those of which all names count; of others, which may have other uses, those that importing them reads.
+    """
+    with contextlib.suppress(SyntaxError):
+        trees = {name: ast.parse(text) for name, text in texts.items() if name.endswith(".py")}
+        lacked = (
+            use for name, tree in trees.items() for use in missing(tree).values() if use.certain or name in executed
+        )
+        packages = (finding for name, tree in trees.items() for finding in _packages(name, texts[name], tree, texts))
+        return next(lacked, None) is None and next(packages, None) is None
+    return False
 
 
 def _imports_pgl(text: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value
-from migrate.source.paddle.ops.shapes import axes_of, axis_of, reshaped, sizes_of, tensor
+from migrate.source.paddle.abstract.values import Extent, Refuse, Size, Tensor, Value
+from migrate.source.paddle.ops.shapes import axes_of, axis_of, reshaped, sizes_in, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -95,24 +95,26 @@ def _plain_order(bound: Arguments) -> bool:
 
 
 def _tile(bound: Arguments) -> Tensor:
-    x, times = tensor(bound["x"]), sizes_of(bound["repeat_times"])
+    x, times = tensor(bound["x"]), sizes_in(bound["repeat_times"])
     if x.shape is None:
         return x
     rank = max(len(times), len(x.shape))
-    ones: list[int | None] = [1] * rank
-    shape, counts = [*ones[len(x.shape) :], *x.shape], [*ones[len(times) :], *times]
-    sizes = tuple(_times(size, count) for size, count in zip(shape, counts, strict=True))
-    same = all(size is None or count is not None for size, count in zip(sizes, counts, strict=True))
-    whole = (
-        x.extent
-        if same and all(count == 1 for size, count in zip(shape, counts, strict=True) if size is None)
-        else object()
-    )
-    return Tensor(sizes, x.dtype, extent=whole)
+    shape, counts = (1,) * (rank - len(x.shape)) + x.shape, [*[1] * (rank - len(times)), *times]
+    products = [_times(size, x.extent or 1, count) for size, count in zip(shape, counts, strict=True)]
+    sizes = tuple(size if isinstance(size, int) else None for size in products)
+    extents = [size.extent for size in products if isinstance(size, Size)]
+    same = all(extent == extents[0] for extent in extents)
+    return Tensor(sizes, x.dtype, extent=next(iter(extents), x.extent) if same else object())
 
 
-def _times(size: int | None, count: int | None) -> int | None:
-    return None if size is None or count is None else size * count
+def _times(size: int | None, extent: Extent, count: int | Size) -> int | Size:
+    """Return a size of this extent if it is not known, so many times."""
+    if isinstance(count, int):
+        whole = extent if count == 1 else extent * count if count and isinstance(extent, int) else object()
+        return Size(whole) if size is None else size * count
+    if size is None:
+        return Size(object())
+    return Size(count.extent if size == 1 else count.extent * size if isinstance(count.extent, int) else object())
 
 
 def _full_times(bound: Arguments) -> bool:

@@ -20,6 +20,7 @@ from migrate.source.paddle.report import static_findings
 from migrate.targets.switches import Switches
 
 KIND = "paddle"
+_ON_FACADE = "run its training script as it is: `python -m runtime.compat.paddle SCRIPT` has all names that it uses"
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,18 @@ class File:
         return Location(self.path, 1, len(self.text.splitlines()) or 1)
 
 
-def no_batch(file: File, message: str, trainer: str) -> SourceResult:
-    """Return the result where it is not known what a batch looks like; the trainer's file tells why."""
+def no_batch(file: File, message: str, trainer: str, runs: bool = False) -> SourceResult:
+    """Return the result where it is not known what a batch looks like; the trainer's file tells why.
+
+    Args:
+        file: the file.
+        message: what is wrong, and the remedy.
+        trainer: the name of the trainer's file.
+        runs: whether the façade has all names that the folder uses.
+    """
     own = file.name == trainer
-    message, _, action = message.rpartition("; ")  # each error says what is wrong, and then the remedy
+    message, _, action = message.rpartition("; ")
+    action += f", or {_ON_FACADE}" * runs
     finding = Finding(
         rule="paddle-inputs",
         subject="file",
@@ -66,10 +75,16 @@ def not_reached(file: File, trainer: str, why: str = "") -> SourceResult:
     return SourceResult(file.path, KIND, file.text, file.text, (finding,))
 
 
-def refused(file: File, problems: Sequence[Problem]) -> SourceResult:
-    """Return the result for a file of a model with unsupported constructs: the whole model is left unchanged."""
+def refused(file: File, problems: Sequence[Problem], runs: bool = False) -> SourceResult:
+    """Return the result for a file of a model with unsupported constructs: the whole model is left unchanged.
+
+    Args:
+        file: the file.
+        problems: those of the whole model.
+        runs: whether the façade has all names that the folder uses.
+    """
     own = [problem for problem in problems if problem.path == file.name]
-    found = [_unsupported(file.path, problem) for problem in sorted(own, key=lambda item: item.span)]
+    found = [_unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
     if not own:
         first = min(problems, key=lambda item: (item.path, item.span))
         found.append(
@@ -100,7 +115,7 @@ def replaced(file: File, problems: Sequence[Problem]) -> SourceResult:
     return SourceResult(file.path, KIND, file.text, file.text, (finding,))
 
 
-def _unsupported(path: str, problem: Problem) -> Finding:
+def _unsupported(path: str, problem: Problem, runs: bool) -> Finding:
     return Finding(
         rule="paddle-unsupported",
         subject="use",
@@ -108,7 +123,7 @@ def _unsupported(path: str, problem: Problem) -> Finding:
         location=Location(path, problem.span[0], problem.span[2], problem.scope),
         message=problem.message,
         reason="a model is converted only if all that its trainer executes is supported",
-        action="rewrite the line with supported calls, or convert the model by hand",
+        action=f"rewrite the line with supported calls, or {_ON_FACADE if runs else 'convert the model by hand'}",
         before=problem.source,
     )
 

@@ -229,3 +229,31 @@ def test_what_cannot_be_converted_is_refused_at_its_line(name: str) -> None:
     result = converted_net(files)
     assert not result.changed
     assert any(message in finding.message and finding.location.line == line for finding in result.findings)
+
+
+LACKING = "paddle.static.nn.sparse_embedding"  #: in a branch of `net.py` that its configuration does not take
+#: What a refused folder has besides -> whether the façade has all names that its program uses.
+BESIDE = {
+    "x.py": ("import paddle\n\n\ndef f():\n    paddle.vision\n", True),  # the trainer does not use it
+    "y.py": ("import paddle\n\npaddle.vision\n", False),
+    "z.py": ("import pgl\n", False),
+    "static_model.py": ("import paddle\n\npaddle.enable_static()\n", True),
+    "net.py": (LACKING, False),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_refused_folder_is_told_whether_it_runs_as_it_is(name: str) -> None:
+    text, runs = BESIDE[name]
+    files = with_lines("", "np.random.seed(1)")
+    files["net.py"] = files["net.py"].replace(LACKING, text if name == "net.py" else "paddle.nn.Embedding")
+    [refusal] = [one for one in converted_net({name: text} | files).findings if one.remains]
+    assert ("`python -m runtime.compat.paddle SCRIPT` has all names that it uses" in refusal.action) is runs
+
+
+def test_a_folder_without_a_batch_is_told_whether_it_runs_as_it_is() -> None:
+    files = {name: text.replace(LACKING, "paddle.nn.Embedding") for name, text in texts("wide_deep").items()}
+    files["config.yaml"] = files["config.yaml"].replace("slot_reader", "other_reader")
+    trainer = files.pop("dygraph_model.py")
+    result = folder.convert(str(FOLDERS / "wide_deep" / "dygraph_model.py"), trainer, files)
+    assert result.remains and result.findings[0].action.endswith("SCRIPT` has all names that it uses")

@@ -13,6 +13,7 @@ import pytest
 from migrate.source.paddle.abstract.indexing import GETITEM
 from migrate.source.paddle.abstract.values import Size, Tensor
 from migrate.source.paddle.ops import drawing, environment, registry
+from migrate.source.paddle.ops.shapes import reshaped
 from migrate.source.paddle.static import ops as static
 from tests.support.paddle.op_examples import Example, Execution, Refused, examples, executed, leaves
 from tests.support.paddle.op_results import Computed, Graph, in_paddle, lines_of
@@ -214,3 +215,14 @@ def test_the_helper_of_each_op_exists() -> None:
     missing = [name for name in helpers if not _has(functional, name)]
     assert not missing, "write each in a module of `runtime/nn/functional`, and into its `__all__`"
     assert all(attrgetter(op.functional.removeprefix("static."))(of_graphs) for op in static.OPS)
+
+
+def test_rows_that_are_repeated_for_each_of_a_batch_are_still_as_many() -> None:
+    """[50, 4] tiled by the batch's size and reshaped to [batch, -1, 4] has 50 in the middle; so has twice the batch."""
+    tile = registry.OPS["paddle.tile"].result
+    repeated = tile({"x": Tensor((50, 4)), "repeat_times": [Size(), 1]})
+    assert reshaped(repeated, [Size(), -1, 4]).shape == (None, 50, 4)
+    doubled = tile({"x": Tensor((None, 4)), "repeat_times": [2, 1]})
+    assert reshaped(doubled, [Size(), -1, 4]).shape == (None, 2, 4)
+    of_another = tile({"x": Tensor((None, 4)), "repeat_times": [Size(object()), 1]})
+    assert reshaped(of_another, [Size(), -1, 4]).shape == (None, None, 4)

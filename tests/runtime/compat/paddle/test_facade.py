@@ -110,6 +110,20 @@ z = layer(y.clone())
 y[0] = z.sum() * 3
 (y * y).sum().backward()
 print(y.tolist(), x.grad.tolist(), layer.weight.grad.tolist())
+zeros = paddle.zeros([2, 3])
+of_data = (zeros, zeros[0], 1 - zeros, zeros.T, zeros.astype("int64"), paddle.concat([zeros, zeros]), zeros > 0)
+of_weights = (layer(zeros), layer.weight * 0, paddle.concat([zeros, zeros * layer.weight.sum()]), paddle.sum(x=y))
+print([(part.stop_gradient, part.is_leaf) for part in (*of_data, *of_weights)])
+drawn = paddle.rand([3])
+drawn.stop_gradient = False
+(drawn * 2).sum().backward()
+zeros[1] = layer.weight[:, 0]
+(zeros * 2).sum().backward()
+print(drawn.grad.tolist(), zeros.stop_gradient, layer.weight.grad.tolist())
+large = paddle.to_tensor([[0.5, -2.0, 1.0]], stop_gradient=False)
+for order in (1, 2, 3.0, float("inf")):
+    paddle.nn.functional.normalize(large, order, axis=1, epsilon=0.75)[0, 0].backward()
+print([round(part, 4) for part in large.grad[0].tolist()])
 """
 
 
@@ -119,7 +133,7 @@ def test_functions_whose_shapes_depend_on_values_and_precision_are_those_of_padd
     path = tmp_path / "train.py"
     path.write_text(SAME, encoding="utf-8")
     own, stock = (_run(str(path), side).stdout.splitlines() for side in ("facade", "stock"))
-    assert own == stock and len(own) == 7
+    assert own == stock and len(own) == 10
 
 
 #: What Paddle 3 calls something -> what Paddle 2 does.
@@ -183,6 +197,8 @@ REFUSED = {
     "paddle.amp.decorate(None, level='O2')": "weights have two bytes on GPUs alone: give level='O1'",
     "paddle.set_default_dtype('float64')": "paddle.set_default_dtype got float64, and weights are float32 here",
     "paddle.fluid.layers.fc": "paddle.fluid.layers is not supported by runtime.compat.paddle: use what docs/paddle.md",
+    "import paddle.vision.transforms": "paddle.vision is not supported by runtime.compat.paddle: use what docs/",
+    "from paddle.nn import Frob": "paddle.nn.Frob is not supported by runtime.compat.paddle: use what docs/paddle.md",
     "paddle.ones([2]).frobnicate()": "the method `frobnicate` of a tensor is not supported by runtime.compat.paddle",
     "paddle.ones([2]).sum().backward()": "backward() got a tensor without gradients: no trainable weight led to it",
     "paddle.load('bad')": "bad: cannot be loaded (it names os.system, which is not plain data); give a file that "
