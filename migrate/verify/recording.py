@@ -33,6 +33,8 @@ class Moment:
     #: how far gradients and running values of the original move when its weights do by their last place
     noise: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)  #: what is wrong with a variable's values
+    #: of ids that gave up buckets, by weight: the buckets that several share, one for each id, and the rows of these
+    shared: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
 
 
 @dataclass
@@ -54,6 +56,8 @@ class Recording:
     tables: Mapping[str, Any] = field(default_factory=dict)  #: the original's variable -> the table in its place
     in_graph: frozenset[str] = frozenset()  #: tables of which no tensor has the whole gradient
     held: Mapping[str, Any] = field(default_factory=dict)  #: what tables hold at the end
+    freed: Sequence[str] = ()  #: weights whose ids gave up their buckets
+    apart: Mapping[str, str] = field(default_factory=dict)  #: stage -> why its weights differ by intention
 
 
 def packed(value: Array, before: Array | None = None) -> Any:

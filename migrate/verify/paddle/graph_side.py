@@ -11,10 +11,12 @@ import tensorflow as tf
 from migrate.verify import training_record
 from migrate.verify.distributions import Distribution, distribution_at
 from migrate.verify.paddle.trainer.common import optimizer
+from migrate.verify.paddle.without_buckets import CLIPPED, Shared, by_bucket, gave_up, of_buckets
 from migrate.verify.recording import Array, Moment, Recording, packed
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.initializers import initializer_text
+from runtime.native.base_keys import are_base_keys
 from runtime.nn.initializer import Initializer
 from runtime.nn.weights.table_weight import Padded
 from runtime.nn.weights.weight import Weight
@@ -34,6 +36,7 @@ class GraphSide:
     parameters: frozenset[str]  #: weights whose gradients are compared; of others, the running values
     #: kind -> the op of a step, and the gradients that it applies
     steps: dict[str, tuple[tf.Operation, dict[str, Any]]]
+    by_norm = False  #: whether the program's own optimizer clips by a norm
     evaluated: Sequence[tf.Tensor] = ()
     failure = ""  #: of the evaluation
     resets: Sequence[Any] = ()  #: of metrics that the program defines itself
@@ -54,7 +57,7 @@ class GraphSide:
 
     def whole(self, gradients: Mapping[str, Any]) -> dict[str, Any]:
         """Return gradients that a session has computed, by weight of the original."""
-        return {name: array_of(value) for name, value in gradients.items()}
+        return {name: of_buckets(self.weights.get(name), array_of(value)) for name, value in gradients.items()}
 
     def train(self, rates: Mapping[str, float], given: Sequence[Any]) -> None:
         """Add the gradients of the loss for weights that are trained, and a step of each kind, as `steps_of`."""
@@ -114,12 +117,17 @@ def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> Rec
 
         session.run(initializer)
         distributions = side.distributions(session)
-        result = Recording(side.values(session), padding=side.padding(), distributions=distributions)
+        freed = [name for name, weight in side.weights.items() if gave_up(weight)]
+        result = Recording(side.values(session), padding=side.padding(), distributions=distributions, freed=freed)
+        snapshots = {name: side.weights[name].table.snapshot()[:2] for name in freed}
         for items in batches[: settings.batches]:
             result.passes.append(_pass(side, session, restart, side.feed(items)))
         for kind, step in side.steps.items():
             restart()
-            result.steps[kind] = list(_steps(side, session, step, batches, settings.steps))
+            count = 1 if freed else settings.steps
+            result.steps[kind] = list(_steps(side, session, step, batches, count, snapshots))
+        if side.by_norm and any(len(rows) for one in result.steps["own"] for rows, _ in one.shared.values()):
+            result.apart = {"own": CLIPPED}
         result.held = training_record.held_by(side.weights, session)
     return result
 
@@ -141,20 +149,32 @@ def _pass(side: GraphSide, session: Any, restart: Callable[[], None], feed: Mapp
 
 
 def _steps(
-    side: GraphSide, session: Any, step: tuple[tf.Operation, dict[str, Any]], batches: Sequence[Any], count: int
+    side: GraphSide,
+    session: Any,
+    step: tuple[tf.Operation, dict[str, Any]],
+    batches: Sequence[Any],
+    count: int,
+    snapshots: Mapping[str, Any],
 ) -> Iterator[Moment]:
-    """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
+    """Yield of each step the loss before it, the gradients that it applied, and the values after it.
+
+    `snapshots` are keys and rows of the tables whose ids gave up their buckets.
+    """
     operation, gradients = step
     before = side.values(session)
     for number in range(count):
         feed = side.feed(batches[number % len(batches)])
         loss = session.run(side.loss, feed)
         _, applied = session.run((operation, gradients), feed)
-        after = side.values(session)
+        after, shared = side.values(session), dict[str, Shared]()
+        for name, (keys, rows) in session.run(snapshots).items():
+            own = ~are_base_keys(keys)
+            after[name], shared[name] = by_bucket(side.weights[name], after[name], keys[own], rows[own])
         yield Moment(
             [np.reshape(loss, -1)],
             gradients=side.whole(applied),
             values={name: packed(value, before[name]) for name, value in after.items()},
+            shared=shared,
         )
         before = after
 

@@ -250,22 +250,6 @@ def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
         pair.verify(str(path), str(path), None, Settings(steps=2))
 
 
-def test_ids_without_buckets_are_said_and_not_taken_for_equal(tmp_path: Path) -> None:
-    """The façade would be there already, with buckets."""
-    original, converted = tmp_path / "train.py", tmp_path / "free.py"
-    program = (
-        "import numpy as np\nimport paddle\nimport paddle.nn as nn\n"
-        "net = nn.Embedding(7, 4)\nopt = paddle.optimizer.SGD(0.1, parameters=net.parameters())\n"
-        "for _ in range(3):\n    (net(paddle.to_tensor(np.arange(20)) % 7) ** 2).mean().backward()\n"
-        "    opt.step()\n    opt.clear_grad()\n"
-    )
-    original.write_text(program)
-    install = "from runtime.compat.paddle import install\ninstall(unbucket=True)\n"
-    converted.write_text(install + program)
-    with pytest.raises(MigrateError, match=r"free\.py: its ids gave up their buckets, so that its steps are others by"):
-        pair.verify(str(original), str(converted), None, Settings(steps=2))
-
-
 KINK = """
 class Bent(nn.Layer):
     def __init__(self):

@@ -61,9 +61,12 @@ class Steps:
         """Take a tensor's elements whose sum is differentiated."""
         self._losses.append(float(np.asarray(value, np.float64).sum()))
 
-    def step(self, gradients: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-        """Take the gradients that an optimizer applied, and the weights behind it, by name."""
-        self.steps.append(Moment([np.array(self._losses)], gradients=dict(gradients), values=dict(values)))
+    def step(
+        self, gradients: Mapping[str, Any], values: Mapping[str, Any], shared: Mapping[str, Any] | None = None
+    ) -> None:
+        """Take the gradients that an optimizer applied, and the weights behind it, by name; `shared` as in `Moment`."""
+        losses = [np.array(self._losses)]
+        self.steps.append(Moment(losses, gradients=dict(gradients), values=dict(values), shared=shared or {}))
         self._losses = []
         if len(self.steps) >= self.wanted:
             raise Enough

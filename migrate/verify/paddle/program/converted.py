@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
-from migrate.errors import MigrateError
 from migrate.verify.distributions import Distribution
 from migrate.verify.paddle.graph_side import array_of, distribution_of
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
-from migrate.verify.paddle.without_buckets import others_by_intention
+from migrate.verify.paddle.without_buckets import CLIPPED, Shared, by_bucket, clips_by_norm, gave_up, of_buckets
 from migrate.verify.recording import Recording, packed
 from runtime.compat.paddle import InstalledOtherwise, install
 from runtime.compat.paddle.files import values_of
@@ -31,6 +30,8 @@ class _Side:
         self.initial: dict[str, Any] = {}
         self.distributions: dict[str, Distribution | None] = {}
         self.padding: dict[str, int] = {}
+        self.freed: list[str] = []  #: weights whose ids gave up their buckets, once a step trains one of them
+        self.apart: dict[str, str] = {}  #: see `Recording`
 
     def built(self, weight: Weight) -> None:
         """Keep what a weight begins with."""
@@ -45,13 +46,24 @@ class _Side:
         weights = [weight for group in chosen._groups for weight in group.weights]
         before = {weight.name: values_of(weight) for weight in weights if weight.built}
         gradients = {
-            weight.name: array_of(weight.accumulated)
+            weight.name: of_buckets(weight, array_of(weight.accumulated))
             for weight in weights
             if weight.trainable and weight.accumulated is not None
         }
+        self.freed = [weight.name for weight in weights if weight.name in gradients and gave_up(weight)]
         step(chosen)
-        after = {one.name: packed(values_of(one), before[one.name]) for one in weights if one.name in before}
-        self.steps.step(gradients, after)
+        after, shared = dict[str, Any](), dict[str, Shared]()
+        for weight in weights:
+            if weight.name in before:
+                values = values_of(weight)
+                if isinstance(weight, TableWeight) and weight.name in self.freed:
+                    values, shared[weight.name] = by_bucket(weight, values, *weight.own_rows())
+                after[weight.name] = packed(values, before[weight.name])
+        if self.freed:
+            self.steps.wanted = len(self.steps.steps) + 1
+            if clips_by_norm(chosen) and any(len(rows) for rows, _ in shared.values()):
+                self.apart = {STAGE: CLIPPED}
+        self.steps.step(gradients, after, shared)
 
 
 @contextlib.contextmanager
@@ -82,14 +94,17 @@ def _watching(side: _Side) -> Iterator[None]:
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program of a job until it has made its steps; return what it records."""
-    install()
+    """Run the program of a job until it has made its steps; return what it records.
+
+    With `unbucket` in the job, ids give up their buckets. Without, it has no recording if the program asks for that.
+    """
+    install(unbucket=job.get("unbucket", False))
     side = _Side(job["steps"])
     with _watching(side):
         try:
             run_script(job)
-        except InstalledOtherwise as error:
-            raise MigrateError(others_by_intention(job["path"])) from error
+        except InstalledOtherwise:
+            return {"gives up buckets": True}
     recording = Recording(side.initial, steps={STAGE: side.steps.steps}, distributions=side.distributions)
-    recording.padding = side.padding
+    recording.padding, recording.freed, recording.apart = side.padding, side.freed, side.apart
     return {"recording": recording}

@@ -14,6 +14,7 @@ from migrate.report.model import Verification
 from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.program.common import STAGE
+from migrate.verify.paddle.without_buckets import FirstStep
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
@@ -35,7 +36,7 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
         [_located(argument, Path(original).resolve(), Path(path).resolve()) for argument in settings.arguments]
         for path in (original, converted)
     )
-    moved: Recording = workers.run(_CONVERTED, {**job, "path": converted, "arguments": other})["recording"]
+    moved = _moved({**job, "path": converted, "arguments": other})
     count = len(moved.steps[STAGE])
     if not count:
         raise MigrateError(f"{converted}: it ends without a step of an optimizer; give the file that trains")
@@ -51,11 +52,20 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     return Verification(str(Path(original)), str(Path(converted)), tuple(pair.comparisons()), (*notes, *pair.notes))
 
 
+def _moved(job: workers.Job) -> Recording:
+    """Return what the converted program records, with ids without buckets if it asks for these."""
+    answer = workers.run(_CONVERTED, job)
+    if "recording" not in answer:
+        answer = workers.run(_CONVERTED, {**job, "unbucket": True})
+    recording: Recording = answer["recording"]
+    return recording
+
+
 def _witnessed(job: workers.Job, single: Recording) -> Comparer:
     """Compare both sides; where they differ, with what the original itself computes in float64, and when nudged."""
     moved: Recording = job["moved"]
     runs, wide = [single], None
-    pair = Comparer(with_noise(runs, moved), moved)
+    pair = FirstStep(with_noise(runs, moved), moved)
     for seeds in _NUDGES:
         stages = {one.stage for one in pair.comparisons() if one.verdict in ("differs", "undetermined")}
         if not stages or (wide is not None and stages != {"gradient"}):
@@ -63,7 +73,7 @@ def _witnessed(job: workers.Job, single: Recording) -> Comparer:
         nudged = (workers.run(_ORIGINAL, {**job, "nudged": seed})["recording"] for seed in seeds)
         runs += [run for run in nudged if _way(run) == _way(single)]
         wide = _in_float64(job, single) if wide is None else wide
-        pair = Comparer(with_noise(runs, moved), moved, wide[0], (*wide[1], *_notes(runs, moved)))
+        pair = FirstStep(with_noise(runs, moved), moved, wide[0], (*wide[1], *_notes(runs, moved)))
     return pair
 
 

@@ -13,6 +13,7 @@ from migrate.errors import MigrateError
 from migrate.verify.paddle.graph_side import GraphSide, ran
 from migrate.verify.paddle.static.common import minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array
+from migrate.verify.paddle.without_buckets import clips_by_norm
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
@@ -43,7 +44,7 @@ class Converted(GraphSide):
         self.start: Mapping[str, Array] = job["weights"]
         self.parameters = frozenset(name for name, weight in self.weights.items() if weight.trainable)
         self.train(job["rates"], list(self.weights.values()))
-        self.steps["own"] = step, {}
+        self.steps["own"], self.by_norm = (step, {}), clips_by_norm(own)
         if hasattr(self.trainer, "infer_net"):
             with contextlib.suppress(NotImplementedError), nn.static.Program(training=False):
                 self._known = list(vars(self.trainer).values())  # of training

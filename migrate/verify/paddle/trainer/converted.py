@@ -23,9 +23,8 @@ from migrate.verify.paddle.trainer.common import (
     watched,
 )
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
-from migrate.verify.paddle.without_buckets import others_by_intention
+from migrate.verify.paddle.without_buckets import clips_by_norm
 from runtime import nn
-from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
@@ -44,8 +43,6 @@ class Converted(GraphSide):
         with recorded(Weight, "__init__") as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}
-        if any(isinstance(weight, TableWeight) and weight.rules.buckets is not None for weight in made):
-            raise MigrateError(others_by_intention(job["path"]))
         self.model.build("model")
         self.metrics = metrics_of(self.trainer)
         self.items = _placeholders(job["batches"], self.config.get("runner.train_batch_size") == 1)
@@ -63,6 +60,7 @@ class Converted(GraphSide):
             own = self.trainer.create_optimizer(self.model, self.config)
             if hasattr(own, "minimize"):
                 self.steps["own"] = self._own_step(own)
+                self.by_norm = clips_by_norm(own)
         if hasattr(self.trainer, "infer_forward"):
             try:
                 with contextlib.suppress(NotImplementedError):  # it may not be converted

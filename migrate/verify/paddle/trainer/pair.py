@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.running import run_both
+from migrate.verify.paddle.without_buckets import FirstStep
 from migrate.verify.settings import Settings
 
 
@@ -18,7 +18,7 @@ def measure(
     settings: Settings,
     settles: bool = False,
     static: bool = False,
-) -> Comparer:
+) -> FirstStep:
     """Run the trainers of two folders on the same batches; return what they record.
 
     Args:
@@ -37,4 +37,4 @@ def measure(
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings}
     package = f"migrate.verify.paddle.{'static' if static else 'trainer'}"
     runs = run_both(package, job, converted, settles, follows=not static)
-    return Comparer(runs.original, runs.converted, runs.reference, runs.notes)
+    return FirstStep(runs.original, runs.converted, runs.reference, runs.notes)
