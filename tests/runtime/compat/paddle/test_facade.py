@@ -367,3 +367,40 @@ def test_what_is_computed_first_of_weights_alone_has_gradients(tmp_path: Path) -
     path.write_text(FIRST, encoding="utf-8")
     shown = _run("-m", "runtime.compat.paddle", str(path), str(tmp_path / "kept.pdparams")).stdout
     assert shown.split() == ["True"] * 9
+
+
+SERVED = """
+import sys
+import numpy as np
+from served import export
+
+net = nn.Sequential(nn.Embedding(9, 4), nn.BatchNorm1D(4), nn.Linear(4, 1))
+optimizer = paddle.optimizer.Adam(0.1, parameters=net.parameters())
+for _ in range(3):
+    net(paddle.to_tensor([1, 2, 12])).mean().backward()
+    optimizer.step()
+    optimizer.clear_grad()
+export(net, sys.argv[1])
+with paddle.no_grad():
+    np.save(sys.argv[1] + ".npy", net(paddle.to_tensor([12, 1, 5])).numpy())
+"""
+SERVING = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+served = tf.saved_model.load(sys.argv[1])
+score = served.signatures["serving_default"](ids=tf.constant([12, 1, 5], tf.int64))["score"].numpy()
+np.testing.assert_allclose(score, np.load(sys.argv[2]), rtol=1e-5)
+assert "runtime" not in sys.modules
+"""
+
+
+@pytest.mark.one_version
+def test_a_network_is_served_by_the_code_of_its_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "paddle.md").read_text(encoding="utf-8")
+    (tmp_path / "served.py").write_text(page.partition('```python title="served.py"\n')[2].partition("```")[0])
+    (tmp_path / "train.py").write_text(f"import paddle\nimport paddle.nn as nn\n{SERVED}")
+    _run("-m", "runtime.compat.paddle", str(tmp_path / "train.py"), str(tmp_path / "model"))
+    _run("-m", "migrate", "freeze", str(tmp_path / "model"), str(tmp_path / "frozen"))
+    _run("-c", SERVING, str(tmp_path / "frozen"), str(tmp_path / "model.npy"))
