@@ -10,7 +10,7 @@ import tensorflow as tf
 from tests.support.paths import ROOT
 from tests.support.rewriter.bucket_ways import PLACES, WAYS, cell
 
-_PAGE = (ROOT / "docs" / "convert" / "buckets.md").read_text().partition("## Which ways, and where")[2]
+_PAGE = (ROOT / "docs" / "convert" / "buckets.md").read_text().partition("## Which sources of ids work, and where")[2]
 _ROWS = [[one.strip() for one in line.strip("|").split("|")] for line in _PAGE.splitlines() if line.startswith("|")]
 _SAID = dict(re.findall(r"^- ([a-z]): (.*)$", _PAGE, re.MULTILINE))
 

@@ -130,6 +130,26 @@ def test_where_no_sample_has_a_gradient_drawn_ones_are_compared_too(
     assert found.comparisons[-1].verdict == "zero", "drawn batches have no gradient either: nothing is proven"
 
 
+def test_where_no_weight_has_a_gradient_others_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss with a margin may be 0 for all samples at one set of weights, and not at another."""
+    for name in ("original", "converted"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dygraph_model.py").write_text(TRAINER.replace("GIVEN", "batch"))
+    (tmp_path / "original/config.yaml").write_text("runner:\n  train_batch_size: 4\n")
+
+    def measure(first: str, second: str, config: Any, batches: Any, settings: Settings) -> SimpleNamespace:
+        begun = settings.seed - Settings().seed
+        return SimpleNamespace(
+            comparisons=lambda: [begun], notes=(), undetermined=set, trains=lambda: begun == 1, memory=dict
+        )
+
+    monkeypatch.setattr(proof, "_batches", lambda *_: ([], "of the reader"))
+    monkeypatch.setattr(proof, "measure", measure)
+    found: Any = proof.verify(str(tmp_path / "original"), str(tmp_path / "converted"), None, Settings())
+    assert found.comparisons == (0, 1)
+    assert "all gradients are 0 at the first weights: the programs are compared at others, too" in found.notes
+
+
 def test_a_proof_without_any_gradient_says_why_it_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("original", "converted"):
         (tmp_path / name).mkdir()

@@ -113,7 +113,7 @@ class GetVariable(CreationRule, CheckRule):
             HEAD + 'W = tf.get_variable("user", [n, d])\ne = tf.nn.embedding_lookup(W, ids)\n',
             HEAD_AFTER + 'W = create_table(key_dtype=tf.int64, dim=d, name="user", device_vocabulary_size=n,\n'
             "                 emb_initializer=tf.glorot_uniform_initializer())\ne = sparse_lookup(W, ids)\n",
-            says="old shape",
+            says="the shape [device_vocabulary_size, dim]",
         ),
         Example(
             "the fan of a vector differs from that of a table of width 1, so the bound is written out",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,15 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             f"other ids, up to {IDS}, in batches of {_size(wide)}",
             *again.notes,
         ]
+    if not trains:
+        other = measure(str(first), str(second), config, batches, replace(settings_, seed=settings_.seed + 1))
+        trains = other.trains()
+        if trains:
+            comparisons += other.comparisons()
+            notes += [
+                "all gradients are 0 at the first weights: the programs are compared at others, too",
+                *other.notes,
+            ]
     if not trains:
         size = max(_SAMPLES, _size(config))
         none = "all gradients are 0 or rounding on these batches, so that steps show nothing"

@@ -307,7 +307,9 @@ def test_ids_that_the_program_divides_get_rows_of_their_own(more: tuple[str, ...
     message = runs.run("wrong", *more, start="free", code=1)
     assert "rows of the weight `rows.weight` for ids that gave up 7 buckets: run the program with unbucket" in message
     message = runs.run("scaled", "scaled", start="free", unbucket=True, code=1)
-    assert "have rows of their own, for which a matrix has no values: give the values to a model" in message
+    assert (
+        "have rows of their own, for which a matrix has no values: set the values in a newly created model" in message
+    )
 
 
 def test_an_untrained_program_begins_as_with_buckets(tmp_path: Path) -> None:
