@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from migrate.verify.settings import Settings
 _BATCHES = "migrate.verify.paddle.batches"
 #: A BatchNorm of few samples leaves nothing of a gradient but rounding: two of them become 1 and -1, whatever they are.
 _SAMPLES = 32
+#: A loss with a margin may be 0 for all samples at some weights; so many others are tried before samples are drawn.
+_OTHER_WEIGHTS, _STILL = 3, "all gradients are 0 at the first weights"
 
 
 def has_trainer(path: str) -> bool:
@@ -77,14 +80,12 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             *again.notes,
         ]
     if not trains:
-        other = measure(str(first), str(second), config, batches, replace(settings_, seed=settings_.seed + 1))
-        trains = other.trains()
-        if trains:
-            comparisons += other.comparisons()
-            notes += [
-                "all gradients are 0 at the first weights: the programs are compared at others, too",
-                *other.notes,
-            ]
+        others = (replace(settings_, seed=settings_.seed + number) for number in range(1, 1 + _OTHER_WEIGHTS))
+        pairs = (measure(str(first), str(second), config, batches, other) for other in others)
+        for again in itertools.islice((pair for pair in pairs if pair.trains()), 1):
+            trains = True
+            comparisons += again.comparisons()
+            notes += [f"{_STILL}: the programs are compared at others, too", *again.notes]
     if not trains:
         size = max(_SAMPLES, _size(config))
         none = "all gradients are 0 or rounding on these batches, so that steps show nothing"
