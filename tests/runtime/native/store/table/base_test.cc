@@ -332,7 +332,8 @@ TEST(a_snapshot_says_how_ids_divide) {
         CHECK_THROWS(InvalidInput, fixtures::import_rows(none, rows), "has no base_buckets, so ids would begin");
         const std::vector<std::int64_t> base = as_base(trained(OptimizerKind::sgd)).keys;
         static_cast<void>(table.remove(base.data(), base.size()));
-        const Snapshot ids = fixtures::snapshot(table);  // without a base, a table of bucketed ids would never find them
+        const Snapshot ids =
+            fixtures::snapshot(table);  // without a base, a table of bucketed ids would never find them
         if (!ids.keys.empty()) {
           CHECK_THROWS(InvalidInput, fixtures::import_rows(none, ids), "has no base_buckets, so ids would begin");
         }
