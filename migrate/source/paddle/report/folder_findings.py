@@ -20,7 +20,8 @@ from migrate.source.paddle.report import static_findings
 from migrate.targets.switches import Switches
 
 KIND = "paddle"
-_ON_FACADE = "run its training script as it is: `python -m runtime.compat.paddle SCRIPT` has all names that it uses"
+#: Where no name and no package is missing.
+_ON_FACADE = "run the script that trains it without a conversion: `python -m runtime.compat.paddle SCRIPT`"
 
 
 @dataclass(frozen=True)
