@@ -17,6 +17,7 @@ from migrate.cli.ending import ENDING
 from migrate.folders import new_folder
 from migrate.scratch import marked, remove_leftovers, scratch_folder
 from migrate.source.files.atomic_write import write_atomically
+from tests.support.command import asleep
 from tests.support.disk_moments import moments
 from tests.support.paths import ROOT
 
@@ -49,6 +50,7 @@ def killed(place: Path, number: int) -> tuple[int, list[int]]:
     until = time.monotonic() + 60
     while len(list(started.iterdir())) < 2 and time.monotonic() < until:
         time.sleep(0.02)
+    asleep(running.pid)
     running.send_signal(number)
     return running.wait(60), [int(file.name) for file in started.iterdir()]
 

@@ -8,6 +8,7 @@ import os
 import struct
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,19 @@ def invoked(*arguments: str | Path) -> tuple[int, str, str]:
     if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
+
+
+def asleep(process: int) -> None:
+    """Wait until the process sleeps, as in a read that has nothing to read; at most a minute.
+
+    A signal that comes after Python has looked for signals and before the read begins ends neither.
+    """
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "S":
+            return
+        time.sleep(0.01)
+    raise TimeoutError(f"process {process} still ran after 60 seconds")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import forking
+from tests.support.command import asleep
 from tests.support.paths import ROOT
 
 GOOD = (
@@ -86,6 +87,7 @@ def interrupted(work: Path, code: str, number: int, *arguments: str) -> tuple[in
     deadline = time.monotonic() + 60
     while not (work / "started").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
+    asleep(process.pid)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     return process.returncode, errors

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Done, migrate
+from tests.support.command import Done, asleep, migrate
 from tests.support.paths import ROOT
 
 GOOD = (
@@ -148,6 +148,7 @@ def test_a_signal_ends_every_command_with_its_own_code(work: Path, number: int, 
         except OSError:  # nobody reads yet
             time.sleep(0.05)
     assert writing is not None
+    asleep(running.pid)
     running.send_signal(number)
     _, errors = running.communicate(timeout=60)
     os.close(writing)
