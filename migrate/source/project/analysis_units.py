@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from migrate.source.project.discovery import FRAMEWORKS
@@ -11,6 +11,8 @@ from migrate.source.project.import_choices import Choice, choices
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
+#: What a program names from which TensorFlow's front end may have something to convert.
+_TENSORFLOW = re.compile("|".join(name for name in FRAMEWORKS if name != "paddle"))
 #: If the files of a program have more characters, they are analysed one by one.
 LIMIT = 2_000_000
 
@@ -107,9 +109,9 @@ class Programs:
             elif len(unit) > 1:
                 self._crowded |= set(unit)
 
-    def any_holds(self, paths: Iterable[str], words: re.Pattern[str]) -> bool:
-        """True if the text of one of these files has one of the words."""
-        return any(self.project.holds(path, words) for path in paths)
+    def may_use(self, unit: Sequence[str], words: re.Pattern[str]) -> bool:
+        """True if files that are analysed together name TensorFlow, and have one of the words."""
+        return all(any(self.project.holds(path, each) for path in unit) for each in (_TENSORFLOW, words))
 
     def is_crowded(self, path: str) -> bool:
         """True for a file that is analysed alone because its programs are too large."""

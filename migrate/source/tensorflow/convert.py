@@ -127,7 +127,7 @@ class Conversions:
 
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
         """Return the results of files that are judged together."""
-        if len(unit) < 2 or not self.programs.any_holds(unit, about_tables()):
+        if len(unit) < 2 or not self.programs.may_use(unit, about_tables()):
             return {}
         singles, file = self._joined(unit, options)
         if file is None:

@@ -318,6 +318,8 @@ def mentions(value: Value, kind: Any) -> bool:
     """Return whether `value` is or contains, in lists, tuples, dicts and slices, an instance of `kind`."""
     if isinstance(value, kind):
         return True
+    if type(value) in _PLAIN:
+        return False
     if isinstance(value, list | tuple | set | frozenset):
         if _PLAIN.issuperset(map(type, value)):  # long lists of numbers or words, without running Python for each
             return False

@@ -61,8 +61,8 @@ def missing(tree: ast.Module) -> dict[str, Use]:
 
 def uses(tree: ast.Module) -> Iterator[Use]:
     """Yield the names of Paddle in a file, in the order of its text: imports, attributes, `getattr` with a word."""
-    imports = imported_names(imports_of(tree))
-    names = {name: dotted for name, dotted in imports.items() if name not in _bound(tree)}
+    imports, bound = imported_names(imports_of(tree)), _bound(tree)
+    names = {name: dotted for name, dotted in imports.items() if name not in bound}
     inner: set[int] = set()
     places: list[Use] = []
     for node in ast.walk(tree):

@@ -83,7 +83,7 @@ class LayerFiles:
     def of(self, path: str, options: Options) -> LayerPart | None:
         """Return the verdicts on the layers of a file that is judged with others; None for a file on its own."""
         unit = self._programs.unit(path)
-        if path not in self._programs.concerned or not self._programs.any_holds(unit, _WORDS):
+        if path not in self._programs.concerned or not self._programs.may_use(unit, _WORDS):
             return None
         if path not in self._done:
             if len(unit) < 2:
