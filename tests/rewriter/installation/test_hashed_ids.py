@@ -277,3 +277,34 @@ def test_buckets_that_come_later_are_said(caplog: pytest.LogCaptureFixture) -> N
         rows = np.asarray(inner(bucket_of(hashing)[:, np.newaxis]))
         assert "gave up the buckets of its ids, and from now on a bucket is an id, too" in caplog.text
     np.testing.assert_allclose(rows.sum(2), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("hashing", "also", "bound"),
+    [
+        (lambda: layers.Hashing(BUCKETS, name="cut"), False, ("buckets", True, "")),
+        (lambda: layers.Hashing(12, name="twelve"), False, ("buckets", False, "12 buckets, and the layer has 11 rows")),
+        (lambda: layers.StringLookup(vocabulary=["a"], name="words"), False, ("vocabulary", True, "")),
+        (
+            lambda: layers.StringLookup(vocabulary=["a"], num_oov_indices=0, name="words"),
+            False,
+            ("vocabulary", False, "no bucket for other words"),
+        ),
+        (lambda: layers.Hashing(BUCKETS, name="cut"), True, ("unknown", False, "")),
+    ],
+)
+def test_what_bounds_ids_of_a_functional_model_is_known(hashing: Any, also: bool, bound: tuple[str, bool, str]) -> None:
+    """`also`: the layer is called a second time, with ids as the data has them."""
+    installed = rewriter.install()
+    try:
+        embedding = layers.Embedding(BUCKETS, DIM)
+        functional(hashing(), embedding)
+        if also:
+            embedding(tf.keras.Input([1], dtype=tf.int64))
+        (table,) = installed.tables.values()
+    finally:
+        installed.remove()
+    by, frees, reason = bound
+    assert (table.bound.by, table.bound.frees) == (by, frees)
+    assert reason in table.bound.reason
+    assert bool(reason) == bool(table.bound.reason)
