@@ -130,7 +130,7 @@ def came(finding: Finding) -> str:
     if not between or not finding.remains or not any(_is_far(finding.location, one.location) for one in made):
         return ""
     steps = "" if len(between) <= _LAST else f" by {len(between)} steps, the last"
-    what = made[0].text.removesuffix(" is made")
+    what = made[0].text.removesuffix(" is created")
     return f"{what} gets here{steps}: {', '.join(_placed(between[-_LAST:], _near(finding)))}"
 
 

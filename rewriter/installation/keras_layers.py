@@ -249,11 +249,13 @@ def name_of(layer: Any, stock: tf.Variable) -> str:
 def why_it_stays(keras: Any, layer: Any, stock: tf.Variable) -> str | None:
     """Return why the variable of a layer stays, or None."""
     if tf.distribute.has_strategy():
-        return "it is made in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"
+        return (
+            "it is created in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"
+        )
     if layer.compute_dtype != "float32":
         return f"its layer computes in {layer.compute_dtype}; leave mixed precision out for this layer"
     if _tf_private.compiled_by_xla():
-        return "its layer is made in a function that XLA compiles; leave jit_compile=True out"
+        return "its layer is created in a function that XLA compiles; leave jit_compile=True out"
     if stock.shape.rank != 2 or tuple(stock.shape) != (layer.input_dim, layer.output_dim):
         return "it is not the matrix of the layer's rows"
     return reason_to_stay(keras, layer, True)

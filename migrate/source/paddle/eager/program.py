@@ -174,7 +174,7 @@ def _of_options(path: str, options: Options) -> Iterator[Finding]:
         yield _unsupported(
             Location(path, 1, 1),
             "an eager Paddle program runs on the façade, which has one target and no switches",
-            "its tables are made when the program runs, by the runtime",
+            "its tables are created when the program runs, by the runtime",
             "leave the target and the switches out for this file",
         )
 

@@ -51,8 +51,8 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "joint-values",
-            "the initial values of this column cannot be made row by row",
-            "each row is made separately, so its initial values cannot depend on other rows",
+            "the initial values of this column cannot be computed row by row",
+            "each row is computed separately, so its initial values cannot depend on other rows",
             "give it a constant, uniform or normal initializer",
         ),
         Refusal(
