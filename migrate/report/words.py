@@ -76,7 +76,7 @@ def table_state(table: TableRecord, plural: bool = False) -> str:
 def growth(table: TableRecord) -> str:
     """Return whether a converted table can grow, and what bounds it: a part of a sentence; empty where it stays."""
     if table.base_buckets:
-        return f"can grow: ids give up their {table.base_buckets} bucket{'' if table.base_buckets == '1' else 's'}"
+        return f"can grow: each id gets a row of its own, in place of its bucket's (buckets: {table.base_buckets})"
     if table.growth == "bounded":
         return f"bounded: {table.bound}"
     if table.growth == "free":

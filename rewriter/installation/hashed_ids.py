@@ -105,7 +105,9 @@ class HashedIds:
         if not variable.gives_up_buckets:
             return ids
         if wide is None or reason:
-            self._warn(f"`{name}` gave up the buckets of its ids, and from now on a bucket is an id, too: {reason}")
+            self._warn(
+                f"the ids of `{name}` have rows of their own, and from now on buckets are looked up, too: {reason}"
+            )
             return ids
         rows = variable.shape[0]
         numbers = tf.reshape(_flat(wide.numbers), tf.shape(ids))

@@ -179,8 +179,10 @@ class KerasLayers:
         bound = table.bound if reason else Bound()
         self.tables[name] = replace(table, settings=settings, buckets_kept=reason, bound=bound)
         self.record()
-        keeps = f"keeps the buckets of its ids: {reason}"
-        self._say(logging.INFO, f"`{name}` {keeps if reason else 'gives up the buckets of its ids'}")
+        kept = f"`{name}` keeps the buckets of its ids: {reason}"
+        self._say(
+            logging.INFO, kept if reason else f"each id of `{name}` has a row of its own, in place of its bucket's"
+        )
 
     def _stays(self, refusal: Refusal) -> None:
         if refusal.table not in self.tables:

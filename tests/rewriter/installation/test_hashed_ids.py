@@ -255,13 +255,13 @@ def test_rows_of_free_ids_go_where_ids_are_free(saved: Any, called: bool, tmp_pa
         restore = saved(made, tmp_path)
     installed = rewriter.install()
     try:
-        with pytest.raises(ValueError, match="those of ids that gave up their buckets"):
+        with pytest.raises(ValueError, match="are of single ids, in place of buckets"):
             restore(model(functional, hashing, MATRIX))
     finally:
         installed.remove()
     with freed():
         lambda_keeps = model(changed, hashing, MATRIX)
-        with pytest.raises(ValueError, match="those of ids that gave up their buckets"):
+        with pytest.raises(ValueError, match="are of single ids, in place of buckets"):
             if called:
                 predicted(lambda_keeps, words)
             restore(lambda_keeps)
@@ -275,7 +275,7 @@ def test_buckets_that_come_later_are_said(caplog: pytest.LogCaptureFixture) -> N
         want = predicted(made, words)
         inner = made.get_layer("words")
         rows = np.asarray(inner(bucket_of(hashing)[:, np.newaxis]))
-        assert "gave up the buckets of its ids, and from now on a bucket is an id, too" in caplog.text
+        assert "have rows of their own, and from now on buckets are looked up, too" in caplog.text
     np.testing.assert_allclose(rows.sum(2), want, rtol=1e-5)
 
 

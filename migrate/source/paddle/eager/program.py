@@ -302,8 +302,8 @@ def _one_of_all(path: str, record: TableRecord) -> Finding:
         State.NOTED,
         record.location,
         f"`{record.name}` keeps the buckets of its ids",
-        "which embedding gets ids that are divided shows when the program runs",
-        "give `--unbucket all`: each embedding says in the log whether its ids give up their buckets",
+        "only a run shows which embeddings get ids that the program divides",
+        "give `--unbucket all`; the log then says of each embedding whether its ids have rows of their own",
     )
 
 
