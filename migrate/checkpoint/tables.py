@@ -87,7 +87,7 @@ def _buckets(table: TableRecord, unnamed: Sequence[TableRecord]) -> str:
     numbers = {one.base_buckets for one in unnamed}
     if len(numbers) > 1:
         raise MigrateError(
-            f"the report does not tell whether ids of the table {table.name} gave up their buckets: convert with "
-            "--unbucket all, or with none"
+            f"the report does not say whether each id of the table {table.name} has a row of its own, or a bucket: "
+            "convert with --unbucket all, or without --unbucket"
         )
     return numbers.pop()

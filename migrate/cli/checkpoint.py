@@ -21,7 +21,10 @@ from migrate.errors import MigrateError
     "--converted", metavar="FOLDER", type=DIRECTORY, help="For a Paddle model: the folder that `migrate convert` wrote."
 )
 @click.option(
-    "--data", metavar="FOLDER", type=DIRECTORY, help="For a Paddle model: where its configuration's paths start."
+    "--data",
+    metavar="FOLDER",
+    type=DIRECTORY,
+    help="For a Paddle model: the folder to which the paths of its configuration are relative.",
 )
 @click.option(
     "--map",
@@ -34,7 +37,7 @@ from migrate.errors import MigrateError
     "--unbucket",
     multiple=True,
     metavar="TABLE",
-    help="Table whose ids gave up their buckets by hand: row i becomes what ids of bucket i begin as (repeatable).",
+    help="Table that you unbucketed by hand: a new id of bucket i begins with row i (repeatable).",
 )
 @click.option("--parts", multiple=True, metavar="TABLE=N", help="Number of partitions of a table's variable.")
 @click.option(
@@ -49,7 +52,7 @@ from migrate.errors import MigrateError
 @click.option(
     "--bucket-rows",
     is_flag=True,
-    help="With --to-variables: where ids gave up their buckets, write the rows of these alone.",
+    help="With --to-variables: of tables without buckets, write the rows of the former buckets alone.",
 )
 @click.option("--force", is_flag=True, help="Overwrite NEW if it exists.")
 def checkpoint(
@@ -73,23 +76,25 @@ def checkpoint(
     converted variable becomes the row of key i, with its optimizer slots; all other variables are copied. Exit code 0,
     or 2 on an error.
 
-    Where ids of a table gave up their buckets, row i becomes what ids of bucket i begin as. The report of
-    `migrate convert --unbucket` says of which tables that holds; --unbucket names those of a program that was changed
-    by hand: it hashes modulo a multiple of N, and creates the table with base_buckets=N.
+    A table is unbucketed if each id has a row of its own, in place of the row of its hash bucket. A new id of bucket i
+    then begins with row i. The report of `migrate convert --unbucket` names these tables. --unbucket names tables that
+    you changed by hand: the program hashes modulo a multiple of N, and creates the table with base_buckets=N.
 
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
-    of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes, which OLD
-    states itself if `migrate run` wrote it; without a --report, all tables of OLD are taken. What ids learned since
-    they gave up their buckets does not fit into a variable: --bucket-rows leaves it out, and writes the buckets' rows.
+    of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes; a checkpoint
+    of `migrate run` has them itself. Without a --report, all tables of OLD are converted. Rows that ids got in place of
+    buckets do not fit into a variable: --bucket-rows leaves them out, and writes the rows of the buckets.
 
     With --converted, OLD is a Paddle model's .pdparams file, with .pdopt beside it, or the folder that has it. If NEW
     is a .pdparams file, OLD is a checkpoint of the converted program, and --like a .pdparams file of the original.
     """
     if bucket_rows and not to_variables:
-        raise MigrateError("--bucket-rows: is for the way back to a variable; give --to-variables, too")
+        raise MigrateError("--bucket-rows is an option of --to-variables; give --to-variables, too")
     if converted is not None:
         if to_variables:
-            raise MigrateError("--to-variables: is for a checkpoint of TensorFlow; leave it out with --converted")
+            raise MigrateError(
+                "--to-variables is for checkpoints of TensorFlow, and --converted for Paddle models; give one of them"
+            )
         _paddle(
             old,
             new,

@@ -81,7 +81,7 @@ OPTIONS = (
         "--unbucket",
         metavar="TABLE,…|all",
         multiple=True,
-        help="Let ids of these tables give up their buckets: each gets a row of its own, which begins as its bucket's "
+        help="Give each id of these tables a row of its own, in place of that of its hash bucket, with which it begins "
         "(repeatable).",
     ),
     click.option(

@@ -96,8 +96,8 @@ def check_assumed(report: Report, options: Options) -> None:
 
 
 _UNDER_FACADE = (
-    "the ids of another SDK's program keep their buckets here; under its façade, `migrate run --settings` with "
-    "`unbucket: true` gives up those of its variables"
+    "--unbucket does not change programs of another SDK, which run as they are; give `migrate run --settings` a file "
+    "with `unbucket: true`"
 )
 
 

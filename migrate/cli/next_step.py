@@ -47,7 +47,8 @@ def next_step(
 def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
     """Return what to type after `command`, a `migrate check`.
 
-    It is what converts, else what explains the first finding, else a check that reads the files beside the given ones.
+    It is what converts, else what needs no conversion, or explains the first finding, else a check that reads the
+    files beside the given ones.
     """
     from migrate.report.model import State
     from migrate.report.words import place, quoted
@@ -62,8 +63,11 @@ def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
     asking = (State.SUGGESTED, State.OPAQUE, State.UNSUPPORTED)
     open_ = [one for state in asking for one in report.findings if one.state is state and one.location.line]
     if open_:
+        program = None if open_[0].state is State.SUGGESTED else _to_try(report, done)
+        if program is not None:
+            return f"migrate trial -- python {quoted(program.result.path)}"
         return f"migrate explain {quoted(place(open_[0].location))}"
-    reader = reader_of_tables_elsewhere(done)
+    reader = reader_of_tables_elsewhere(done) or _importer(done)
     if reader is None or not reader.source.explicit:
         return ""
     folder = reader.source.path.parent
@@ -93,6 +97,22 @@ def _as_it_is(file: Converted) -> bool:
     from migrate.source.files.notebook import AS_IT_IS
 
     return any(finding.rule == AS_IT_IS for finding in file.result.findings)
+
+
+def _to_try(report: Report, done: Sequence[Converted]) -> Converted | None:
+    """Return a program of TensorFlow that `migrate trial` may run where nothing converts; None for other frameworks."""
+    from migrate.source.tensorflow.base.other_sdks import RULE
+
+    foreign = any(one.kind == "paddle" for one in report.inputs) or any(one.rule == RULE for one in report.findings)
+    return None if foreign else _program(done)
+
+
+def _importer(done: Sequence[Converted]) -> Converted | None:
+    """Return the first file that was given by its path and imports others, if nothing was said of any file."""
+    if any(one.result.tables or one.result.findings for one in done):
+        return None
+    given = (one for one in done if one.source.explicit)
+    return next((one for one in given if any(_modules_beside(one.source.path, {one.source.path.parent}))), None)
 
 
 def _verify(*arguments: str) -> str:

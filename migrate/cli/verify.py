@@ -47,7 +47,7 @@ from migrate.cli.console import VERBOSE, echo, folded, level, say, with_time_lef
 @click.option(
     "--ids",
     type=click.IntRange(2),
-    help="Take whole numbers of the batches modulo this, to fit smaller tables (folders of Paddle models).",
+    help="Reduce all integers of the batches modulo this, so that ids fit smaller tables (folders of Paddle models).",
 )
 @click.option(
     "--report", "reports", metavar="FILE", type=PATH, multiple=True, help="Write a report; the extension is the format."

@@ -76,7 +76,7 @@ def table_state(table: TableRecord, plural: bool = False) -> str:
 def growth(table: TableRecord) -> str:
     """Return whether a converted table can grow, and what bounds it: a part of a sentence; empty where it stays."""
     if table.base_buckets:
-        return f"can grow: ids give up their {table.base_buckets} bucket{'' if table.base_buckets == '1' else 's'}"
+        return f"can grow: each id gets a row of its own, in place of its bucket's (buckets: {table.base_buckets})"
     if table.growth == "bounded":
         return f"bounded: {table.bound}"
     if table.growth == "free":
@@ -130,7 +130,7 @@ def came(finding: Finding) -> str:
     if not between or not finding.remains or not any(_is_far(finding.location, one.location) for one in made):
         return ""
     steps = "" if len(between) <= _LAST else f" by {len(between)} steps, the last"
-    what = made[0].text.removesuffix(" is made")
+    what = made[0].text.removesuffix(" is created")
     return f"{what} gets here{steps}: {', '.join(_placed(between[-_LAST:], _near(finding)))}"
 
 

@@ -15,10 +15,11 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from rewriter.facts import Bound
 from runtime import _tf_private_tapes
 from runtime.keras.whole_variable import WholeVariable
 
-__all__ = ["HashedIds"]
+__all__ = ["HashedIds", "bound_of"]
 
 _NOTED = "_recmigrate_wide_ids"
 _HASHING, _VOCABULARIES = ("Hashing", "HashedCrossing"), ("StringLookup", "IntegerLookup")
@@ -92,7 +93,9 @@ class HashedIds:
         if called is None or called is not layer() or isinstance(given, symbol):
             return ids  # nothing is looked up, or not by the layer
         wide = getattr(given, _NOTED, None)
-        reason = _reason(wide, variable)
+        reason = _reason(wide, variable.shape[0]) or (
+            _IN_A_LOOP if _tf_private_tapes.around_loops() is not None else ""
+        )
         if variable.gives_up_buckets is None:
             if reason:
                 variable.keep_buckets()
@@ -102,11 +105,27 @@ class HashedIds:
         if not variable.gives_up_buckets:
             return ids
         if wide is None or reason:
-            self._warn(f"`{name}` gave up the buckets of its ids, and from now on a bucket is an id, too: {reason}")
+            self._warn(
+                f"the ids of `{name}` have rows of their own, and from now on buckets are looked up, too: {reason}"
+            )
             return ids
         rows = variable.shape[0]
         numbers = tf.reshape(_flat(wide.numbers), tf.shape(ids))
         return tf.cast(ids, tf.int64) + numbers % (_WIDEST // rows) * rows
+
+
+def bound_of(keras: Any, ids: Any, rows: int) -> Bound | None:
+    """Return what bounds the ids of a functional model, by the layer that returned them; None for other values."""
+    history = getattr(ids, "_keras_history", None)
+    if history is None:
+        return None
+    layer: Any = getattr(history, "operation", getattr(history, "layer", None))
+    hashes = _is_any(keras, layer, _HASHING)
+    if not hashes and not _is_any(keras, layer, _VOCABULARIES):
+        return Bound("unknown")
+    reason = _reason(_Wide(None, layer.num_bins, layer.name) if hashes else _of_vocabulary(layer, None), rows)
+    by = "buckets" if hashes else "vocabulary"
+    return Bound(by, layer.name, type(layer).__name__, frees=not reason, reason=reason)
 
 
 def _is_any(keras: Any, layer: Any, names: tuple[str, ...]) -> bool:
@@ -116,16 +135,21 @@ def _is_any(keras: Any, layer: Any, names: tuple[str, ...]) -> bool:
 def _of_words(layer: Any, buckets: Any, words: Any) -> _Wide:
     """Return what tells words apart that a vocabulary does not have, which are hashed once more."""
     first, count = int(layer.mask_token is not None), layer.num_oov_indices
-    if count == 0:
-        reason = f"the layer `{layer.name}` has no bucket for other words: give it num_oov_indices=1"
-        return _Wide(None, 0, layer.name, reason)
 
     def apart(ids: Any) -> Any:
         flat = tf.reshape(_flat(words), tf.shape(ids))
         numbers = tf.cast(flat, tf.int64) if flat.dtype.is_integer else tf.strings.to_hash_bucket_fast(flat, _WIDEST)
         return tf.where((ids >= first) & (ids < first + count), numbers, 0)
 
-    return _Wide(_values(apart, buckets), first + count, layer.name)
+    return _of_vocabulary(layer, _values(apart, buckets) if count else None)
+
+
+def _of_vocabulary(layer: Any, numbers: Any) -> _Wide:
+    """Return the numbers beside the buckets of a vocabulary, with the reason where it has no bucket."""
+    if layer.num_oov_indices == 0:
+        reason = f"the layer `{layer.name}` has no bucket for other words: give it num_oov_indices=1"
+        return _Wide(None, 0, layer.name, reason)
+    return _Wide(numbers, int(layer.mask_token is not None) + layer.num_oov_indices, layer.name)
 
 
 def _values(change: Callable[[tf.Tensor], tf.Tensor], ids: Any) -> Any:
@@ -138,11 +162,10 @@ def _flat(ids: Any) -> tf.Tensor:
     return ids.flat_values if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
 
 
-def _reason(wide: _Wide | None, variable: WholeVariable) -> str:
+def _reason(wide: _Wide | None, rows: int) -> str:
     """Return why ids keep their buckets."""
-    rows = variable.shape[0]
     if wide is None or wide.reason:
         return _ELSEWHERE if wide is None else wide.reason
     if wide.buckets > rows:
         return f"the layer `{wide.layer}` divides ids into {wide.buckets} buckets, and the layer has {rows} rows"
-    return _IN_A_LOOP if _tf_private_tapes.around_loops() is not None else ""
+    return ""

@@ -19,10 +19,10 @@ import tensorflow as tf
 from rewriter._tf_private_sessions import Wraps
 from rewriter.after_import import after_import
 from rewriter.apply.table_options import table_options
-from rewriter.facts import Lookup, Refusal, Table, Update
+from rewriter.facts import Bound, Lookup, Refusal, Table, Update
 from rewriter.graph.source_trace import line_here
 from rewriter.graph.view import Tensor
-from rewriter.installation.hashed_ids import HashedIds
+from rewriter.installation.hashed_ids import HashedIds, bound_of
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
 from rewriter.plan.stay_lines import stay_lines
@@ -65,6 +65,8 @@ class KerasLayers:
         self._stop_waiting: Callable[[], None] = lambda: None
         self._said: set[str] = set()
         self._hashed = HashedIds(self._decided, functools.partial(self._say, logging.WARNING))
+        #: What bounds the ids with which a layer is called that has no rows yet.
+        self._bound = Bound("unknown")
         #: Layers that were built since, and those of before that were called.
         self._judged: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -94,6 +96,8 @@ class KerasLayers:
                 eager = hasattr(getattr(rows, "handle", None), "numpy")
                 if eager and self._wants(name_of(layer, rows), layer):
                     self._stays(Refusal(name_of(layer, rows), _BEFORE, (), tuple(rows.shape)))
+        if isinstance(layer, kind):
+            self._bounded(layer, bound_of(keras, arguments[0] if arguments else None, layer.input_dim))
         if not any(one.unbucket for one in self._options().settings.values()):
             return original(layer, *arguments, **named)
         if isinstance(layer, kind):
@@ -103,6 +107,16 @@ class KerasLayers:
         given = arguments[0] if arguments else None
         self._hashed.returned(keras, layer, result, given, lambda wide: original(wide, *arguments, **named))
         return result
+
+    def _bounded(self, layer: Any, bound: Bound | None) -> None:
+        """Note what bounds the ids of a call; one that is called with ids of several sources has no known bound."""
+        if not layer.built:
+            self._bound = bound or Bound("unknown")
+            return
+        for name in (name_of(layer, rows) for rows in map(_plain, layer.weights[:1]) if bound is not None):
+            if name in self.tables and bound != self.tables[name].bound:
+                self.tables[name] = replace(self.tables[name], bound=Bound("unknown"))
+                self.record()
 
     def _wants(self, name: str, layer: Any) -> bool:
         wanted = self._options().tables
@@ -135,7 +149,10 @@ class KerasLayers:
         self.stay.pop(name, None)
         line, nothing = line_here() or "", Tensor("", 0)
         lookup = Lookup(name, nothing, nothing, True, "layer `Embedding` of Keras", line)
-        self.tables[name] = Table(name, rows, dim, nothing, "", (dim,), (lookup,), source=line, settings=kept)
+        self.tables[name] = Table(
+            name, rows, dim, nothing, "", (dim,), (lookup,), source=line, settings=kept, bound=self._bound
+        )
+        self._bound = Bound("unknown")
         self.record()
         self._say(
             logging.INFO,
@@ -159,10 +176,13 @@ class KerasLayers:
         """Say whether a table gives up the buckets of its ids."""
         table = self.tables[name]
         settings = replace(table.settings, unbucket=not reason)
-        self.tables[name] = replace(table, settings=settings, buckets_kept=reason)
+        bound = table.bound if reason else Bound()
+        self.tables[name] = replace(table, settings=settings, buckets_kept=reason, bound=bound)
         self.record()
-        keeps = f"keeps the buckets of its ids: {reason}"
-        self._say(logging.INFO, f"`{name}` {keeps if reason else 'gives up the buckets of its ids'}")
+        kept = f"`{name}` keeps the buckets of its ids: {reason}"
+        self._say(
+            logging.INFO, kept if reason else f"each id of `{name}` has a row of its own, in place of its bucket's"
+        )
 
     def _stays(self, refusal: Refusal) -> None:
         if refusal.table not in self.tables:
@@ -231,11 +251,13 @@ def name_of(layer: Any, stock: tf.Variable) -> str:
 def why_it_stays(keras: Any, layer: Any, stock: tf.Variable) -> str | None:
     """Return why the variable of a layer stays, or None."""
     if tf.distribute.has_strategy():
-        return "it is made in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"
+        return (
+            "it is created in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"
+        )
     if layer.compute_dtype != "float32":
         return f"its layer computes in {layer.compute_dtype}; leave mixed precision out for this layer"
     if _tf_private.compiled_by_xla():
-        return "its layer is made in a function that XLA compiles; leave jit_compile=True out"
+        return "its layer is created in a function that XLA compiles; leave jit_compile=True out"
     if stock.shape.rank != 2 or tuple(stock.shape) != (layer.input_dim, layer.output_dim):
         return "it is not the matrix of the layer's rows"
     return reason_to_stay(keras, layer, True)

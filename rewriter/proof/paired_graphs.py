@@ -165,7 +165,9 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
     handles = {_name(view, op): op.removesuffix("/created") for op in view.of_type(_HANDLE)}
     missing = [table.name for table in plan.tables if table.name not in handles]
     if missing:
-        raise ValueError(f"the rewritten graph has no table `{missing[0]}`: give the graph that the plan made")
+        raise ValueError(
+            f"the rewritten graph has no table `{missing[0]}`: give the graph that this plan was applied to"
+        )
     bases = sorted(handles.values(), key=len, reverse=True)
     ops: dict[str, list[str]] = {}
     for op in _in_order(view, (*LOOKUPS, _UPDATE)):
@@ -182,7 +184,8 @@ def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> Move
     if (len(lookups), len(updates)) != (len(table.lookups), len(table.updates)):
         raise ValueError(
             f"the table `{table.name}` has {len(lookups)} lookups and {len(updates)} updates in the rewritten graph "
-            f"and {len(table.lookups)} and {len(table.updates)} in the plan: give the graph that the plan made"
+            f"and {len(table.lookups)} and {len(table.updates)} in the plan: give the graph that the plan "
+            "was applied to"
         )
     moved = tuple(MovedUpdate(op, stock) for op, stock in zip(updates, table.updates, strict=True))
     return MovedTable(table, base, tuple(lookups), moved)

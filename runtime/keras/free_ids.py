@@ -108,8 +108,8 @@ class FreeIds:
         """
         if self.gives_up_buckets:
             raise ValueError(
-                f"`{self.name.removesuffix(':0')}` gave up the buckets of its ids, and the code of its optimizer "
-                "trains only the rows of buckets: train it with SGD, Adagrad, Adam or AdamW of Keras, or leave the "
+                f"`{self.name.removesuffix(':0')}` has rows of single ids in place of buckets, which the code of its "
+                "optimizer does not train: train it with SGD, Adagrad, Adam or AdamW of Keras, or leave the "
                 "setting `unbucket` out for it"
             )
 

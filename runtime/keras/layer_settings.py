@@ -73,7 +73,9 @@ def different(keras: Any, layer: Any, made: Any) -> str:
             if not same(keras, one, other):
                 return f"its `{name.lstrip('_')}` is {other!r} then, and was {one!r}"
         if not same(keras, weight_rules(keras, old), weight_rules(keras, new)):
-            return "its regularizers or constraints were changed after its weights were made, for which it is too late"
+            return (
+                "its regularizers or constraints were changed after its weights were created, for which it is too late"
+            )
     return ""
 
 

@@ -91,8 +91,8 @@ class _Copies:
                 made = type(layer).from_config(configuration(layer))
         except (NotImplementedError, TypeError, ValueError) as error:
             raise ValueError(
-                f"the layer `{layer.name}` ({type(layer).__name__}) cannot be made again from its configuration: give "
-                "its class a get_config() with all arguments, and use functions with names, no lambda "
+                f"the layer `{layer.name}` ({type(layer).__name__}) cannot be created again from its configuration: "
+                "give its class a get_config() with all arguments, and use functions with names, no lambda "
                 f"({_first_line(error)})"
             ) from error
         for name in complete(self._keras, layer, made):

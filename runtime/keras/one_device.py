@@ -22,7 +22,7 @@ def one_device(strategy: Any) -> Any:
             "CUDA_VISIBLE_DEVICES=0, or start one process for each device (runtime.ranks)"
         )
     if tf.distribute.has_strategy():
-        raise RuntimeError(f"{name} is made inside of the scope of another strategy: make it before that")
+        raise RuntimeError(f"{name} is created inside of the scope of another strategy: make it before that")
     return tf.distribute.get_strategy()
 
 

@@ -33,9 +33,9 @@ def reason_to_stay(keras: Any, layer: Any, keep_rows: bool) -> str | None:
         return "it has an `embeddings_constraint`, which acts on the whole matrix"
     acting = [] if layer.embeddings_regularizer is None else [layer.embeddings_regularizer]
     if matrix is not None and not same(keras, weight_rules(keras, layer), acting):
-        return "its regularizer or constraint was changed after its matrix was made"
+        return "its regularizer or constraint was changed after its matrix was created"
     if layer.supports_masking != layer.mask_zero:
-        return "its `mask_zero` was changed after it was made"
+        return "its `mask_zero` was changed after it was created"
     for one in ("sparse", "lora_rank", "lora_enabled", "quantization_mode"):
         if getattr(layer, one, None):
             return f"it has `{one}`, which tables do not have"

@@ -77,7 +77,7 @@ def require_table(table: Any, argument: str) -> Table:
     Raises:
         ValueError: it is not a table, is a shard of one, or belongs to another graph.
     """
-    _validation.kind(argument, table, Table, "a table made by create_table")
+    _validation.kind(argument, table, Table, "a table created by create_table")
     assert isinstance(table, Table)
     if table.whole is not table:
         raise ValueError(

@@ -154,7 +154,7 @@ def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     Raises:
         ValueError: the number is not an integer scalar, or is negative.
     """
-    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table created by create_table")
     if not tf.is_tensor(threshold):
         _validation.integer("threshold", threshold, 0)
     with table.scope("set_threshold"), table.written():

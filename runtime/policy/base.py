@@ -83,7 +83,7 @@ def put_matrix(table: Table, matrix: Any) -> None:
 
 def _rows(table: Table) -> int:
     """Return the number of rows of the base."""
-    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table created by create_table")
     divided = table.arguments.base_buckets
     if divided is None:
         raise ValueError(

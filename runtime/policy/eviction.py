@@ -28,7 +28,7 @@ def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
     Raises:
         ValueError: an argument is not an integer scalar, or there is neither `age` nor an `eviction_threshold`.
     """
-    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table created by create_table")
     if age is None:
         age = None if table.admission is None else table.admission.eviction_threshold
     if age is None:
@@ -59,7 +59,7 @@ def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     Raises:
         ValueError: the threshold is not a number, or is negative, or the table is cut by columns.
     """
-    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table created by create_table")
     table.require_whole_rows("evict_by_norm")
     _validation.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
     with table.scope("evict"), table.written(), table.whole_on_host():

@@ -383,8 +383,8 @@ def without_base(table: str, keys: tf.Tensor) -> tuple[tf.Tensor, str, tf.Tensor
     """
     count = tf.reduce_sum(tf.cast(are_base_keys(keys), tf.int64))
     message = (
-        f"the checkpoint's rows of the table `{table}` are those of ids that gave up their buckets, and the table has "
-        "no base_buckets here: let the program look the undivided ids up, by the setting `unbucket` or base_buckets=N"
+        f"the checkpoint's rows of the table `{table}` are of single ids, in place of buckets, and this table has "
+        "buckets: set `unbucket` for it, or create it with base_buckets=N and look up the ids before the division"
     )
     return tf.equal(count, 0), message, count
 

@@ -69,7 +69,7 @@ def set_rows(table: Table, rows: Any, size: int | None = None) -> tf.Operation:
         ValueError: `rows` have another shape or type.
         tf.errors.InvalidArgumentError: when the op runs, and the number of rows is another.
     """
-    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table created by create_table")
     count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1)
     here = tf.compat.v1.get_default_graph()
     elsewhere = table.graph is not None and here is not table.graph and not here.building_function

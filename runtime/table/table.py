@@ -205,7 +205,7 @@ class Table(TableFacts, _tf_private.Parent):
             return
         if self.graph is None:
             raise ValueError(
-                f"the table `{self.table_name}` was made in eager mode but is used in a v1 graph: create it there"
+                f"the table `{self.table_name}` was created in eager mode but is used in a v1 graph: create it there"
             )
         raise ValueError(
             f"the table `{self.table_name}` belongs to another graph: create it in the graph that looks it up"

@@ -25,7 +25,7 @@ def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
     Raises:
         ValueError: it is not a table, or has no tiers below memory.
     """
-    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table created by create_table")
     if not table.tiered:
         raise ValueError(
             f"the table `{table.table_name}` has one tier: give create_table a `storage` with tiers below memory"

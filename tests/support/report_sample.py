@@ -40,7 +40,7 @@ DIFF = """--- model.py
 
 #: From where the table `item` is made to line 61 of the decoder.
 WAY = (
-    FlowStep(Location("model.py", 20, 21, "build"), "`item` is made"),
+    FlowStep(Location("model.py", 20, 21, "build"), "`item` is created"),
     FlowStep(Location("model.py", 24, 24, "build"), 'entry `"item"` of a dict'),
     FlowStep(Location("model.py", 24, 24, "build"), "returned by `build`"),
     FlowStep(Location("nets/decoder.py", 50, 50, "Decoder"), "assigned to `self.tables`"),

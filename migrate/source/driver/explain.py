@@ -186,7 +186,7 @@ def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
     yield ""
     in_graph = table.applicability is Applicability.IN_GRAPH
     verdict = words.table_state(table) if in_graph else VERDICTS.get(table.verdict, "")
-    yield from _wrap(f"Table `{table.name}`, made at {_at(table.location, home)}: {verdict}")
+    yield from _wrap(f"Table `{table.name}`, created at {_at(table.location, home)}: {verdict}")
     facts = [
         ("rows", table.rows),
         ("dim", table.dim),

@@ -111,7 +111,7 @@ class Objects:
         """Call `__new__`; its result replaces the instance."""
         function = method.function if isinstance(method, Bound) else method
         if isinstance(function, Function):
-            self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
+            self.graph.put(out, self.program.unknown(site, "`__new__` decides what is created"))
             self.caller.enter(function, arguments, site, out, cls)
 
     def _fill_dataclass(self, cls: Class, instance: Holder, arguments: Arguments) -> None:

@@ -225,10 +225,10 @@ class Tree:
         """Return the node's source text in one line."""
         return " ".join(self.source(node).split())
 
-    def excerpt(self, node: cst.CSTNode) -> str:
-        """Return the node's source text for a message: in one line of at most `EXCERPT` characters."""
+    def excerpt(self, node: cst.CSTNode, longest: int = EXCERPT) -> str:
+        """Return the node's source text for a message: in one line of at most `longest` characters."""
         text = self.one_line(node)
-        return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 3]}..."
+        return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Return the span of a node with its parentheses."""

@@ -90,8 +90,8 @@ class FirstStep(Comparer):
             return super().notes
         return (
             *super().notes,
-            f"ids of {', '.join(freed)} gave up their buckets: behind the first step that trains them, ids of one "
-            "bucket are others by intention, and later steps are not compared",
+            f"each id of {', '.join(freed)} has a row of its own, in place of its bucket's: after the first step that "
+            "trains them, the rows of one bucket differ on purpose, and later steps are not compared",
         )
 
     def _stages(self) -> Iterator[Comparison]:

@@ -168,7 +168,7 @@ class Pair(Comparer):
         if name in self.converted.in_graph:
             return ""
         if name in self.freed:
-            return "its ids gave up their buckets: those of one bucket are trained apart from the first step on"
+            return "each id has a row of its own, in place of its bucket's, and these rows are trained separately"
         before, (title, stock) = self.original.optimizers.get(name, ""), self.converted.optimizers[name]
         if before in stock:
             return ""

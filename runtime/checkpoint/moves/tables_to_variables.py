@@ -265,9 +265,9 @@ class _Table:
         if self._buckets is None:
             if of_bucket.any():
                 raise CheckpointError(
-                    f"the table `{self._back.table}` gave up the buckets of its ids, and {self._reader.bundle.path} is "
-                    "of a version that does not say how they divide: restore it in the converted program, and give "
-                    "the checkpoint that this saves next"
+                    f"the ids of the table `{self._back.table}` have rows of their own, in place of buckets, and "
+                    f"{self._reader.bundle.path}, of an earlier version, does not say how buckets follow from ids: "
+                    "restore it in the converted program, and give the checkpoint that this saves next"
                 )
             return keys, of_bucket, of_bucket
         apart = ~of_bucket & ~((keys >= 0) & (keys < self._buckets.start))
@@ -277,10 +277,10 @@ class _Table:
         """Refuse to leave out rows of ids, unless that is asked for and there are rows of their buckets."""
         if not done.apart or (done.of_buckets and self._back.bucket_rows):
             return
-        remedy = "give --bucket-rows to leave it out and get the rows of the buckets"
+        remedy = "give --bucket-rows to leave them out and write the rows of the buckets"
         raise CheckpointError(
-            f"the table `{self._back.table}` gave up the buckets of its ids, and what {done.apart} ids have learned "
-            "since does not fit into a variable: "
+            f"the ids of the table `{self._back.table}` have rows of their own, in place of buckets, and {done.apart} "
+            "of these rows do not fit into a variable: "
             + (remedy if done.of_buckets else "go on from a checkpoint of before forget_base")
         )
 

@@ -111,8 +111,8 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         late = [table.table_name for table, slots in self._counted if table.slots != slots]
         if late:
             raise RanksError(
-                f"this Saver was made before the optimizer of the counted table `{late[0]}` and lacks its slots: make "
-                "the Saver after minimize() or apply_gradients()"
+                f"this Saver was created before the optimizer of the counted table `{late[0]}` and lacks its slots: "
+                "create the Saver after minimize() or apply_gradients()"
             )
 
 

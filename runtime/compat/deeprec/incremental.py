@@ -89,8 +89,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             return
         if graph.finalized:
             raise RuntimeError(
-                "this Saver was made before the optimizer and lacks the slots of its EmbeddingVariables, and the graph "
-                "is final: make the Saver after minimize(), or call its build() before the graph is final"
+                "this Saver was created before the optimizer and lacks the slots of its EmbeddingVariables, and the "
+                "graph is final: create the Saver after minimize(), or call its build() before the graph is final"
             )
         with graph.as_default():
             self.build()

@@ -107,8 +107,8 @@ def set_weight(weight: Weight, name: str, values: Mapping[str, Any]) -> None:
     more = values.get(beyond(name))
     if more is not None and "buckets" in more and not (isinstance(weight, TableWeight) and frees(weight)):
         raise ValueError(
-            f"set_state_dict got rows of the weight `{name}` for ids that gave up {more['buckets']} buckets: run the "
-            "program with unbucket, as it was saved"
+            f"set_state_dict got rows of single ids for the weight `{name}`, saved in place of {more['buckets']} "
+            "buckets: run the program with unbucket, as when it was saved"
         )
     if isinstance(weight, TableWeight):
         weight.forget_own_rows()

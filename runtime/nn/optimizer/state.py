@@ -98,8 +98,8 @@ def _places(trained: _Trained, keys: Array) -> Array:
     own = keys[~are_base_keys(keys)]
     if len(own):
         raise ValueError(
-            f"the ids of the table `{trained.path}` gave up their buckets, and {len(own)} have rows of their own, "
-            "which a matrix has no place for: go on from a checkpoint of before"
+            f"{len(own)} ids of the table `{trained.path}` have rows of their own, in place of buckets, which do not "
+            "fit into a matrix: give a checkpoint from before training without buckets"
         )
     return np.asarray(keys - FIRST_BASE_KEY)
 

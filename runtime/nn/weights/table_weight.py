@@ -93,7 +93,7 @@ class TableWeight(Weight):
         if self.gives_up is None:
             self.gives_up = gives_up
             _log.info(
-                f"the embedding `%s` gives up the {rows} buckets of its ids"
+                f"each id of the embedding `%s` has a row of its own, in place of one of {rows} buckets"
                 if gives_up
                 else f"the embedding `%s` keeps its {rows} rows, because the program does not divide int64 ids by that "
                 "number in front of it",
@@ -167,8 +167,8 @@ class TableWeight(Weight):
         own = len(self.own_rows()[0]) if self.gives_up else 0
         if own:
             raise ValueError(
-                f"the ids of the embedding `{self.name}` gave up their buckets, and {own} have rows of their own, for "
-                "which a matrix has no values: set the values in a newly created model"
+                f"{own} ids of the embedding `{self.name}` have rows of their own, in place of buckets, for which a "
+                "matrix has no values: set the values in a newly created model"
             )
         put_matrix(self.table, values)
 

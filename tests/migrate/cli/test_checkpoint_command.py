@@ -135,7 +135,7 @@ def test_trained_rows_are_what_ids_without_buckets_begin_as(tmp_path: Path, opti
     assert str(unknown) == "--unbucket: the report has no table `item`; its tables are tower_user, tower_bias"
     train(free, 4, str(tmp_path / "new"), str(tmp_path / "free"))
     back = invoke(tmp_path, "--to-variables", "--like", str(tmp_path / "old"), old="free", new="back")
-    assert "gave up the buckets of its ids" in problem(back) and "give --bucket-rows" in problem(back)
+    assert "have rows of their own, in place of buckets" in problem(back) and "give --bucket-rows" in problem(back)
     assert not (tmp_path / "back.index").exists()
     back = invoke(tmp_path, "--to-variables", "--bucket-rows", "--like", str(tmp_path / "old"), old="free", new="back")
     assert back.exit_code == 0, back.exception

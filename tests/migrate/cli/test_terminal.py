@@ -118,6 +118,28 @@ def test_a_file_whose_tables_are_made_elsewhere_leads_to_its_folder(tmp_path: Pa
     assert lines[-1] == "next: migrate convert ." and not any("looks rows up" in line for line in lines)
 
 
+def test_a_file_that_only_imports_leads_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import tensorflow as tf\nimport model\n\nmodel.build().train(lambda: 1)\n")
+    (tmp_path / "model.py").write_text("def build():\n    pass\n")
+    assert screen(200, "check", "train.py", cwd=tmp_path)[-1] == "next: migrate check ."
+    (tmp_path / "model.py").unlink()
+    assert not screen(200, "check", "train.py", cwd=tmp_path)[-1].startswith("next")
+
+
+def test_what_convert_cannot_reach_is_tried_in_the_graph(tmp_path: Path) -> None:
+    """Two kinds of weights that no table of `check` is: those of a canned estimator, and of linear columns."""
+    (tmp_path / "wide.py").write_text(
+        "import tensorflow.compat.v1 as tf\n\n"
+        "columns = [tf.feature_column.categorical_column_with_identity('user', 9)]\n"
+        "logits = tf.feature_column.linear_model({}, columns)\n"
+        "tf.estimator.LinearClassifier(columns).train(lambda: 1)\n"
+    )
+    lines = screen(300, "check", "wide.py", cwd=tmp_path)
+    assert lines[-1] == "next: migrate trial -- python wide.py"
+    assert sum("`migrate run`" in line for line in lines) == 2
+    assert any(line.startswith("  note, line 4: `linear_model` creates a variable") for line in lines)
+
+
 def test_each_line_of_a_longer_text_is_broken_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """`migrate trace` says several lines; the second began in the middle of the first."""
     monkeypatch.setenv("COLUMNS", "20")

@@ -155,7 +155,7 @@ def test_the_proof_has_an_equal_first_step_and_says_what_differs(tmp_path: Path,
     losses = verdicts["optimizer", "loss Mean:0"]
     assert losses.verdict == "changes-values" and "follows from the ids of user, item" in losses.note
     assert losses.series[0].original[0] == losses.series[0].converted[0]
-    assert any("its ids gave up their buckets" in note for note in pair.notes)
+    assert any("each id has a row of its own" in note for note in pair.notes)
 
 
 def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:
 def test_a_program_of_another_sdk_is_told_of_its_facade(tmp_path: Path) -> None:
     path = tmp_path / "m.py"
     path.write_text(HEAD + "user = tf.get_embedding_variable('user', 4)\nx = tf.nn.embedding_lookup(user, ids)\n")
-    words = "under its façade, `migrate run --settings` with `unbucket: true` gives up those of its variables"
+    words = "give `migrate run --settings` a file with `unbucket: true`"
     assert f"note: {path}: " in (said := CliRunner().invoke(cli, ["check", str(path), "--unbucket", "all"]).output)
     assert words in said
     assert "façade" not in CliRunner().invoke(cli, ["check", str(path)]).output.partition("findings:")[2]

@@ -64,7 +64,10 @@ def hostile() -> Report:
     [
         ({"growth": "free"}, "can grow: nothing bounds its ids"),
         ({"growth": "bounded", "bound": "ids are hashed into `20 & 1` buckets"}, "ids are hashed into 20 & 1 buckets"),
-        ({"growth": "bounded", "base_buckets": "20"}, "can grow: ids give up their 20 buckets"),
+        (
+            {"growth": "bounded", "base_buckets": "20"},
+            "can grow: each id gets a row of its own, in place of its bucket's (buckets: 20)",
+        ),
         ({}, ""),
     ],
 )

@@ -27,7 +27,7 @@ KEPT = {
                        "their order decides"),
     "one name twice": (DOUBT + "with tf.variable_scope('s', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
                        + "    V = tf.get_variable('w', [9, 4])\n    f = tf.matmul(V, V, transpose_b=True)\n" + TRAIN,
-                       "made twice"),
+                       "created twice"),
     "a function of tables and others": (
         "matrix = tf.zeros([9, 4])\ndef g(x):\n    return tf.nn.embedding_lookup(x, ids)\ne = g(matrix)\n" + MADE
         + "f = g(W)\n", "not a converted table"),

@@ -75,7 +75,10 @@ def test_the_first_step_without_buckets_is_the_originals(
     gradients = {one.name for one in found.comparisons if one.stage == "gradient"}
     assert gradients >= {"embedding_0.w_0", "embedding_1.w_0", "linear_0.w_0"} and len(gradients) == 6
     assert "for 2 steps" in found.notes[0]
-    assert "ids of `embedding_0.w_0` gave up their buckets: behind the first step that trains them" in found.notes[1]
+    assert (
+        "each id of `embedding_0.w_0` has a row of its own, in place of its bucket's: after the first step that trains"
+        in found.notes[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +192,7 @@ def test_the_first_steps_of_a_folder_without_buckets_are_the_originals(clip: str
     stages = {one.stage for one in found.comparisons if one.verdict == "equal" and one.name == "items.weight"}
     assert {"gradient", "sgd", "adagrad", "adam"} <= stages
     assert {"forward", "loss", "evaluation"} <= {one.stage for one in found.comparisons if one.verdict == "equal"}
-    assert any("ids of `items.weight` gave up their buckets" in note for note in found.notes)
+    assert any("each id of `items.weight` has a row of its own" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -255,13 +255,13 @@ def test_rows_of_free_ids_go_where_ids_are_free(saved: Any, called: bool, tmp_pa
         restore = saved(made, tmp_path)
     installed = rewriter.install()
     try:
-        with pytest.raises(ValueError, match="those of ids that gave up their buckets"):
+        with pytest.raises(ValueError, match="are of single ids, in place of buckets"):
             restore(model(functional, hashing, MATRIX))
     finally:
         installed.remove()
     with freed():
         lambda_keeps = model(changed, hashing, MATRIX)
-        with pytest.raises(ValueError, match="those of ids that gave up their buckets"):
+        with pytest.raises(ValueError, match="are of single ids, in place of buckets"):
             if called:
                 predicted(lambda_keeps, words)
             restore(lambda_keeps)
@@ -275,5 +275,36 @@ def test_buckets_that_come_later_are_said(caplog: pytest.LogCaptureFixture) -> N
         want = predicted(made, words)
         inner = made.get_layer("words")
         rows = np.asarray(inner(bucket_of(hashing)[:, np.newaxis]))
-        assert "gave up the buckets of its ids, and from now on a bucket is an id, too" in caplog.text
+        assert "have rows of their own, and from now on buckets are looked up, too" in caplog.text
     np.testing.assert_allclose(rows.sum(2), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("hashing", "also", "bound"),
+    [
+        (lambda: layers.Hashing(BUCKETS, name="cut"), False, ("buckets", True, "")),
+        (lambda: layers.Hashing(12, name="twelve"), False, ("buckets", False, "12 buckets, and the layer has 11 rows")),
+        (lambda: layers.StringLookup(vocabulary=["a"], name="words"), False, ("vocabulary", True, "")),
+        (
+            lambda: layers.StringLookup(vocabulary=["a"], num_oov_indices=0, name="words"),
+            False,
+            ("vocabulary", False, "no bucket for other words"),
+        ),
+        (lambda: layers.Hashing(BUCKETS, name="cut"), True, ("unknown", False, "")),
+    ],
+)
+def test_what_bounds_ids_of_a_functional_model_is_known(hashing: Any, also: bool, bound: tuple[str, bool, str]) -> None:
+    """`also`: the layer is called a second time, with ids as the data has them."""
+    installed = rewriter.install()
+    try:
+        embedding = layers.Embedding(BUCKETS, DIM)
+        functional(hashing(), embedding)
+        if also:
+            embedding(tf.keras.Input([1], dtype=tf.int64))
+        (table,) = installed.tables.values()
+    finally:
+        installed.remove()
+    by, frees, reason = bound
+    assert (table.bound.by, table.bound.frees) == (by, frees)
+    assert reason in table.bound.reason
+    assert bool(reason) == bool(table.bound.reason)

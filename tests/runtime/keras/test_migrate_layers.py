@@ -180,7 +180,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a regularizer of rows": (
         lambda: changed_items(embeddings_regularizer=L2),
-        "`items` stays: its regularizer or constraint was changed after its matrix was made",
+        "`items` stays: its regularizer or constraint was changed after its matrix was created",
     ),
     "a mask of rows": (lambda: changed_items(mask_zero=True), "`items` stays: its `mask_zero` was changed"),
     "a mask of its own": (

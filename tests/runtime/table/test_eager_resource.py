@@ -84,9 +84,9 @@ def test_xla_is_refused_by_name() -> None:
 def test_wrong_places_are_refused_by_name() -> None:
     table = _filled()
     with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="`user` was made in eager mode but is used in a v1 graph"):
+        with pytest.raises(ValueError, match="`user` was created in eager mode but is used in a v1 graph"):
             runtime.sparse_lookup(table, [1])
-        with pytest.raises(ValueError, match="`user` was made in eager mode"):
+        with pytest.raises(ValueError, match="`user` was created in eager mode"):
             table.size()
         graph_table = make_table("of_graph")
     with pytest.raises(ValueError, match="`of_graph` belongs to another graph"):

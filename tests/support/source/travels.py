@@ -301,7 +301,7 @@ TRAVELS = tuple(
         ("itemgetter", 'a# = operator.itemgetter("k")({"k": $})', "a#"),
         ("attrgetter", 'class C#:\n    pass\na# = C#()\na#.k = $\nb# = operator.attrgetter("k")(a#)', "b#"),
         ("a class in a function", "def f#(x):\n    class C:\n        k = x\n    return C\na# = f#($)", "a#.k"),
-        ("a class that is made", 'C# = type("C#", (), {"k": $})', "C#.k"),
+        ("a class that is created", 'C# = type("C#", (), {"k": $})', "C#.k"),
         ("a function's attribute", "def f#():\n    pass\nf#.k = $", "f#.k"),
         ("a dict of lists", 'a# = {"k": []}\na#["k"].append($)', 'a#["k"][0]'),
         ("a list of objects", _CLASS + "a# = [C#(1), C#($)]", "a#[1]._k"),

@@ -75,7 +75,7 @@ def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     if len(arguments) != 1:
         for argument in arguments:
             calls.graph.watch(argument.variable, lambda value: calls.escapes.spoil(value, site))
-        calls.graph.put(out, calls.program.unknown(site, "a class that is made when the program runs"))
+        calls.graph.put(out, calls.program.unknown(site, "a class that is created when the program runs"))
         return
 
     def arrived(value: Value) -> None:

@@ -104,7 +104,7 @@ def _train_no_more(run: Run, node: ast.AST, receiver: Tensor, name: str, value: 
         receiver.stopped = True
     elif isinstance(receiver, Weight) and name in {"stop_gradient", "trainable"}:
         if run.lasting.begun:
-            raise Refuse(f"`{name}` of a weight is set in the forward pass; set it where the model is made")
+            raise Refuse(f"`{name}` of a weight is set in the forward pass; set it where the model is created")
         run.record_plain(node)
         run.not_read(receiver)
         receiver.told = bool(value) is (name == "trainable")

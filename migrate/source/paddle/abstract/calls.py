@@ -110,7 +110,7 @@ def _tensor_method(
         if run.lasting.begun:
             raise Refuse(
                 "`.set_value()` of a weight in the forward pass is not supported: a graph sets what weights begin "
-                "with, where the model is made; let the optimizer change it, or train this part by another program"
+                "with, where the model is created; let the optimizer change it, or train this part by another program"
             )
         run.record_plain(node)
         run.not_read(method.receiver)

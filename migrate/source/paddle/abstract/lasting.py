@@ -78,12 +78,12 @@ class Lasting:
         """Raise `Refuse` for a change of what was there before the pass."""
         holds = isinstance(holder, list | dict | set | deque | np.ndarray | Container)
         if self.begun and holds and method in _CHANGING and id(holder) in self.kept:
-            raise Refuse(f"a {type(holder).__name__} that was made before is changed: {_ONCE}; make a new one")
+            raise Refuse(f"a {type(holder).__name__} that was created before is changed: {_ONCE}; make a new one")
 
     def takes(self, items: Value) -> None:
         """Raise `Refuse` for an iterator that was made before the pass, which gives its items once."""
         if self.begun and hasattr(items, "__next__") and id(items) in self.kept:
-            raise Refuse(f"an iterator that was made before is used up: {_ONCE}; make a list of it")
+            raise Refuse(f"an iterator that was created before is used up: {_ONCE}; make a list of it")
 
     def draws(self, function: str = "") -> None:
         """Raise `Refuse` for a function that draws random numbers of Python or NumPy in a pass, or sets their seed."""
@@ -95,7 +95,9 @@ class Lasting:
     def makes_weights(self) -> None:
         """Raise `Refuse` for weights that are made in a pass."""
         if self.begun:
-            raise Refuse("a layer with weights is made in the forward pass, in each step again; make it in `__init__`")
+            raise Refuse(
+                "a layer with weights is created in the forward pass, in each step again; make it in `__init__`"
+            )
 
 
 def _held(value: Value) -> list[Value]:

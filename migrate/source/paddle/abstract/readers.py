@@ -238,7 +238,7 @@ def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str)
     config = {**values, "config_abs_dir": FOLDER}
     reader = run.call(cls.node, cls, [paths], {"config": config})
     if not isinstance(reader, Instance):
-        raise Refuse(f"`{_CLASS}` cannot be made")
+        raise Refuse(f"`{_CLASS}` cannot be created")
     if cls.find("__iter__") is None and cls.find("__getitem__") is None:
         raise Refuse(f"`{_CLASS}` has neither `__iter__` nor `__getitem__`")
     count = min(max(2 * (_batch_size(values) or 1), 16), MAX_SAMPLES)

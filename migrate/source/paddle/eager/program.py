@@ -174,7 +174,7 @@ def _of_options(path: str, options: Options) -> Iterator[Finding]:
         yield _unsupported(
             Location(path, 1, 1),
             "an eager Paddle program runs on the façade, which has one target and no switches",
-            "its tables are made when the program runs, by the runtime",
+            "its tables are created when the program runs, by the runtime",
             "leave the target and the switches out for this file",
         )
 
@@ -302,8 +302,8 @@ def _one_of_all(path: str, record: TableRecord) -> Finding:
         State.NOTED,
         record.location,
         f"`{record.name}` keeps the buckets of its ids",
-        "which embedding gets ids that are divided shows when the program runs",
-        "give `--unbucket all`: each embedding says in the log whether its ids give up their buckets",
+        "only a run shows which embeddings get ids that the program divides",
+        "give `--unbucket all`; the log then says of each embedding whether its ids have rows of their own",
     )
 
 

@@ -220,7 +220,13 @@ def _embedding(path: str, one: Embedding, switches: Switches, freed: Container[P
     message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
     found = _applied("paddle-embedding", "table", where, message, name)
     rules = "; ".join(
-        filter(None, [table_rules.words(switches), "its ids give up their buckets" * _is_freed(one, freed)])
+        filter(
+            None,
+            [
+                table_rules.words(switches),
+                "each id has a row of its own, in place of its bucket's" * _is_freed(one, freed),
+            ],
+        )
     )
     if not rules:
         return found

@@ -17,7 +17,7 @@ _TEMPLATE = (
     "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that is "
     "numbered then"
 )
-_FIX = "open the scope with a fixed name where the variable is made"
+_FIX = "open the scope with a fixed name where the variable is created"
 _BEFORE = "look all rows up before the call, outside of it"
 #: Why a variable cannot become a table.
 OF_CREATIONS = (
@@ -32,15 +32,15 @@ OF_CREATIONS = (
         (
             "moved-values",
             "`{shown}` may mean something else here than where the scope is opened",
-            "pass the initializer where the variable is made",
+            "pass the initializer where the variable is created",
         ),
         ("unread-arguments", "its arguments cannot be read", "pass the arguments of the variable one by one"),
         ("other-type", "its rows are not float32", "make it float32 and cast the looked-up rows, or keep it dense"),
         ("own-collections", "it is added to custom collections", _REMOVE),
-        ("custom-getter", "a custom getter changes how the variable is made", _REMOVE),
+        ("custom-getter", "a custom getter changes how the variable is created", _REMOVE),
         ("constraint", "a constraint projects the whole matrix after every update", _REMOVE),
         ("caching-device", "it has a caching device", _REMOVE),
-        ("protocol-buffer", "it is made from a protocol buffer", _REMOVE),
+        ("protocol-buffer", "it is created from a protocol buffer", _REMOVE),
         ("expected-shape", "it states an expected shape", _REMOVE),
         ("distributed", "it is a distributed variable", _REMOVE),
         ("declared-shape", "its shape is declared separately from its value", _REMOVE),
@@ -61,7 +61,7 @@ OF_CREATIONS = (
     ),
     Refusal(
         "in-lambda",
-        "this variable is made inside a lambda",
+        "this variable is created inside a lambda",
         "the lambda may run several times",
         "make it outside, and look its rows up inside",
     ),
@@ -100,10 +100,10 @@ OF_CREATIONS = (
         ),
     ),
     *same_message(
-        "this variable is made by `{text}`",
+        "this variable is created by `{text}`",
         (
             "made-in-inner-graph",
-            "`{text}` runs it in an inner graph, where a table cannot be made",
+            "`{text}` runs it in an inner graph, where a table cannot be created",
             "make it outside, and look its rows up inside",
         ),
         ("made-in-template", _TEMPLATE, "make it outside, and pass its rows in"),

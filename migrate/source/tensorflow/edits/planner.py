@@ -146,7 +146,7 @@ class Planner(AroundEditing):
             return ""
         statement, scope = tree.statement(call), f'{self.spelling.v1}.device("{device}")'
         if not isinstance(statement, cst.SimpleStatementLine) or tree.enclosing(call, cst.Lambda) is not None:
-            self._note(f"`{label}` is made within a statement", f"make it under `with {scope}:`")
+            self._note(f"`{label}` is created within a statement", f"make it under `with {scope}:`")
             return ""
         indent, where = tree.indent(statement), tree.line_start(statement)
         deeper = "\t" if indent.startswith("\t") else " " * TAB

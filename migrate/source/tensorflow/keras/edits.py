@@ -174,10 +174,19 @@ def notes_on_exports(file: File) -> Iterator[Adaptation]:
             if is_foreign(file, call):
                 continue
             paths = [*filter(None, texts_of(file, call.args[0].value))]
+            written = note(call, file.tree.source(call.func))
             # Keras 2 writes a SavedModel where the path has no suffix; Keras 3 does only in `export`.
             if method == "export" or (paths and not any(PurePath(path).suffix for path in paths)):
-                written = note(call, file.tree.source(call.func))
                 yield replace(written, action=f"{_TYPES}; {written.action}") if _untyped(file, call) else written
+            elif not paths and len(call.args) == 1 and _is_trained(file, call):
+                yield replace(written, message=f"{written.message} if its path has no suffix and Keras is Keras 2")
+
+
+def _is_trained(file: File, save: cst.Call) -> bool:
+    """True if the object with this method `save` is also trained, or compiled, in the file: a model of Keras."""
+    receiver = file.tree.source(cst.ensure_type(save.func, cst.Attribute).value)
+    trained = (one.func for one in file.tree.calls if method_of(one) in {"compile", "fit"})
+    return any(file.tree.source(cst.ensure_type(one, cst.Attribute).value) == receiver for one in trained)
 
 
 def _untyped(file: File, call: cst.Call) -> bool:

@@ -48,7 +48,7 @@ class AlreadyConverted(CheckRule):
         Refusal(
             "makes-tables",
             "this file already calls `{made}`",
-            "its tables were made by hand or by an earlier conversion",
+            "its tables were created by hand or by an earlier conversion",
             "convert the original file again, or convert the rest by hand",
         ),
     )

@@ -51,8 +51,8 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "joint-values",
-            "the initial values of this column cannot be made row by row",
-            "each row is made separately, so its initial values cannot depend on other rows",
+            "the initial values of this column cannot be computed row by row",
+            "each row is computed separately, so its initial values cannot depend on other rows",
             "give it a constant, uniform or normal initializer",
         ),
         Refusal(
@@ -65,8 +65,8 @@ class EmbeddingColumn(CheckRule):
         Refusal(
             "canned-estimator",
             "`{text}` may read the columns",
-            "a canned estimator trains by its own optimizers, which do not support tables",
-            "write a model_fn for tf.estimator.Estimator",
+            "a canned estimator creates the variables itself, and trains them by optimizers that do not support tables",
+            "train it with `migrate run`, which needs no change of the source, or write a model_fn",
         ),
         Refusal(
             "no-reader",

@@ -68,7 +68,7 @@ class GetVariable(CreationRule, CheckRule):
             "fixed-twin",
             "the full name of this variable is not fixed",
             "it is known at run time alone, and the table of `{label}` may have the same name",
-            "open the scope with a fixed name where the variable is made",
+            "open the scope with a fixed name where the variable is created",
         ),
         Refusal(
             "may-be-reused",
@@ -78,7 +78,7 @@ class GetVariable(CreationRule, CheckRule):
         ),
         Refusal(
             "made-twice",
-            "variable `{name}` is made twice",
+            "variable `{name}` is created twice",
             "another call makes or reuses the same variable and is left unchanged",
             "give each a different name, or make it once and pass it on",
         ),
@@ -88,7 +88,7 @@ class GetVariable(CreationRule, CheckRule):
             (
                 "values-of-caller",
                 "a variable scope around a call of this function gives its initial values",
-                "pass the initializer where the variable is made",
+                "pass the initializer where the variable is created",
             ),
             (
                 "bound-of-partition",

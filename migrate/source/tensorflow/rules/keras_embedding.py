@@ -62,8 +62,8 @@ class KerasEmbedding(Rule):
         Refusal("other-type", "the rows of this layer are not float32", "tables hold float32", "cast its output"),
         Refusal(
             "joint-values",
-            "the initial values of this layer cannot be made row by row",
-            "each row is made separately, so its initial values cannot depend on other rows",
+            "the initial values of this layer cannot be computed row by row",
+            "each row is computed separately, so its initial values cannot depend on other rows",
             "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`",
         ),
         Refusal(

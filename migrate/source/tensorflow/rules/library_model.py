@@ -36,6 +36,6 @@ class LibraryModel(FileRule):
             # A model is made by a function named like a class.
             if package in MODEL_LIBRARIES and rest.startswith("models.") and full.rpartition(".")[2][:1].isupper():
                 message = f"`{file.tree.source(call.func)}` of {package} builds a model of Keras with its tables"
-                reason = "the layers are made in the library, whose source stays as it is"
+                reason = "the layers are created in the library, whose source stays as it is"
                 action = "write `model = runtime.keras.migrate(model)` before `model.compile(...)`"
                 yield Remark(call, self.id, State.SUGGESTED, message, reason, action)

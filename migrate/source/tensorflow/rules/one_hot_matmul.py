@@ -39,7 +39,7 @@ class OneHotMatmul(LookupRule):
         Refusal(
             "unnamed-ids",
             "the ids of this one-hot product have no name",
-            "its ids are computed where the one-hot is made",
+            "its ids are computed where the one-hot is computed",
             "bind the ids to a name",
         ),
         Refusal(

@@ -133,13 +133,13 @@ class Optimizer(CheckRule):
             "handed-on",
             "`{text}` passes the optimizer on",
             "an optimizer that is passed on may train in code outside this file",
-            "train where the optimizer is made, and pass the loss on instead",
+            "train where the optimizer is created, and pass the loss on instead",
         ),
         Refusal(
             "variables-listed",
             "`{text}` lists the optimizer's variables",
             "the slots of a table are not among these variables",
-            "train where the optimizer is made, and pass the loss on instead",
+            "train where the optimizer is created, and pass the loss on instead",
         ),
     )
     examples = (

@@ -44,7 +44,7 @@ class Saver(CheckRule):
         ),
         Refusal(
             "early",
-            "`{text}` is made before the training step",
+            "`{text}` is created before the training step",
             "it saves no state of the optimizer, but for a table it would also save and restore that state",
             "make the saver after the step, or convert with --assume",
             "a checkpoint with the rows of a table and the state of its optimizer is acceptable",
@@ -53,7 +53,9 @@ class Saver(CheckRule):
     examples = (
         Example("a list", DEFAULT_MODEL + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
         Example("starred arguments", DEFAULT_MODEL + "s = tf.train.Saver(*given)\n", says="lists its variables"),
-        Example("made before the optimizer's slots are", DEFAULT_MODEL + STEP, says="is made before the training step"),
+        Example(
+            "created before the optimizer's slots are", DEFAULT_MODEL + STEP, says="is created before the training step"
+        ),
     )
 
     def judge(self, judgement: Judgement) -> None:

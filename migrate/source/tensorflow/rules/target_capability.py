@@ -57,7 +57,7 @@ class Target(CheckRule):
             "this variable may be reused",
             "the program reuses variables by their names, and {title} makes a table once",
             f"convert with --assume if it is; {USE}",
-            "the variable of `{label}` is made once",
+            "the variable of `{label}` is created once",
         ),
         Refusal(
             "host-values",
@@ -179,7 +179,7 @@ def _lacked(file: File, table: Table) -> Iterator[tuple[cst.CSTNode, str, str, s
     call, rule = creation.call, creation.rule
     name = creation.target_function or ("table_of_rows" if creation.first_rows else "")
     if name and (missing := _missing(file, name)) is not None:
-        yield call, rule, f"`{label}` would be made by `{name}`", missing
+        yield call, rule, f"`{label}` would be created by `{name}`", missing
     if creation.trainable is not None and not file.target.keeps_untrained:
         yield creation.trainable, rule, "`trainable` of this variable", "table that is not trained"
     by_scope = creation.naming.scoped or (creation.initializer is not None and not creation.initializer.text)
@@ -187,7 +187,7 @@ def _lacked(file: File, table: Table) -> Iterator[tuple[cst.CSTNode, str, str, s
         message = f"the variable scope of `{label}` is known only at run time"
         yield call, rule, message, "name or initial values of the variable scope that is open"
     if creation.naming.suffixed and "unique_name" not in functions:
-        yield call, rule, f"`{label}` is made several times", "names that are numbered"
+        yield call, rule, f"`{label}` is created several times", "names that are numbered"
     for lookup in table.lookups:
         for name in lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,):
             if (missing := _missing(file, name)) is not None:

@@ -122,7 +122,7 @@ class TrainingStep(CheckRule):
             "other-use",
             "the optimizer `{text}` is used in an unsupported way",
             "no call of its methods was found, so how it trains the tables is not known",
-            "call its `minimize` where it is made, or keep the tables dense",
+            "call its `minimize` where it is created, or keep the tables dense",
         ),
         Refusal(
             "made-again",
@@ -188,14 +188,14 @@ class TrainingStep(CheckRule):
         Refusal(
             "made-elsewhere",
             "`{shown}` reaches its training step through other code",
-            "what is made in between is not known: the step may train other variables than those of its list",
-            f"list variables and take gradients where the step is made, {RUN_IT}",
+            "what is created in between is not known: the step may train other variables than those of its list",
+            f"list variables and take gradients where the step is created, {RUN_IT}",
         ),
         Refusal(
             "made-after-list",
-            "`{shown}` lists the trained variables before all of them are made",
+            "`{shown}` lists the trained variables before all of them are created",
             "`{text}` may make variables after that, which are not in the list",
-            f"list the variables where the step is made, {RUN_IT}",
+            f"list the variables where the step is created, {RUN_IT}",
         ),
     )
     examples = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from migrate.report.model import State
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.facts.variables.column_names import COLUMNS
 
 CONTRIB = {
     "contrib.layers": "tf.contrib",
@@ -15,6 +16,12 @@ CONTRIB = {
     "python.feature_column.feature_column_v2": "a private module",
 }
 PRIVATE_KERAS = ("python.keras.layers", "python.keras.layers.embeddings")
+#: Canned estimators; those of linear models alone have no embedding column.
+CANNED = {
+    f"estimator.{model}{kind}"
+    for model in ("DNN", "DNNLinearCombined", "Linear")
+    for kind in ("Classifier", "Regressor", "Estimator")
+}
 FORMS = {
     "layers.Embedding": "a Keras `Embedding` layer",
     "feature_column.shared_embeddings": "shared embedding columns",
@@ -25,10 +32,7 @@ FORMS = {
     },
     **{f"{module}.Embedding": "an `Embedding` layer of TensorFlow's private Keras" for module in PRIVATE_KERAS},
     "contrib.layers.embed_sequence": "`embed_sequence`",
-    "estimator.DNNLinearCombinedClassifier": "a canned estimator",
-    "estimator.DNNLinearCombinedRegressor": "a canned estimator",
-    "estimator.DNNClassifier": "a canned estimator",
-    "estimator.DNNRegressor": "a canned estimator",
+    **dict.fromkeys(CANNED, "a canned estimator"),
 }
 #: By its name in the library that exports it.
 LIBRARIES = {
@@ -50,6 +54,10 @@ LIBRARIES = {
 }
 
 
+_BY_RUN = "train the program with `migrate run`, which finds lookups in the graph, or write a variable and a lookup"
+_GROWS = "leave it: it grows already"
+
+
 @register
 class Later(FileRule):
     """Embeddings that the converter knows but does not convert yet: each is a finding."""
@@ -57,7 +65,7 @@ class Later(FileRule):
     id = "tf-other-embedding"
     title = "Embeddings of tf.contrib, canned estimators, private modules and other libraries are reported"
     foreign = frozenset(LIBRARIES)
-    words = "[Ee]mbed|Classifier|Regressor"
+    words = "[Ee]mbed|Classifier|Regressor|Linear|linear_model"
     examples = (
         Example(
             "sequence",
@@ -69,12 +77,28 @@ class Later(FileRule):
             "import sonnet as snt\nimport tensorflow as tf\nembed = snt.Embed(9, 4)\ne = embed(x)\n",
             says="Sonnet",
         ),
+        Example(
+            "a linear model",
+            "import tensorflow as tf\nmodel = tf.estimator.LinearClassifier(columns)\n",
+            says="migrate run",
+        ),
+        Example(
+            "weights of columns",
+            "import tensorflow.compat.v1 as tf\nlogits = tf.feature_column.linear_model(features, columns)\n",
+            says="linear_model",
+        ),
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
         for call, name in file.calls(*FORMS, *LIBRARIES):
+            if name in CANNED and any(one.calls(*COLUMNS) for one in file.program(call)):
+                continue  # each embedding column says so
             owner = "the library" if name in LIBRARIES else "TensorFlow"
-            reason = f"{owner} itself creates and reads its table, instead of a variable and a lookup in this file"
-            action = "write it as a variable and a lookup, or keep it dense"
-            message = f"{FORMS.get(name) or LIBRARIES[name]} is not converted yet"
+            reason = f"{owner} itself creates and looks up its variables, so this file has no lookup to convert"
+            action = _GROWS if "tensorflow_recommenders_addons" in name else _BY_RUN
+            message = f"{FORMS.get(name) or LIBRARIES[name]} is not converted"
             yield Remark(call, self.id, State.UNSUPPORTED, message, reason, action)
+        for call, _ in file.calls("feature_column.linear_model"):
+            message = "`linear_model` creates a variable of weights for each column, which no line here counts"
+            reason = "`migrate convert` leaves these variables unchanged"
+            yield Remark(call, self.id, State.NOTED, message, reason, "`migrate run` makes tables of those with ids")

@@ -139,7 +139,7 @@ class Surroundings(FileRule, CheckRule):
             ),
             (
                 "creator",
-                "it changes how every variable inside is made, or makes it again",
+                "it changes how every variable inside is created, or makes it again",
                 "make the tables outside of it",
             ),
             (
@@ -166,20 +166,20 @@ class Surroundings(FileRule, CheckRule):
         Refusal(
             "scope-setter",
             "`{setter}` is called on a variable scope",
-            "it changes how every later variable is made",
+            "it changes how every later variable is created",
             "pass it to the variables themselves",
         ),
         Refusal(
             "unseen-scope",
             "the options of a variable scope cannot be read",
-            "it may give the variables made inside initial values, a regularizer or another type",
+            "it may give the variables created inside initial values, a regularizer or another type",
             "write its options out, or convert with --assume if it gives none",
             "the scope gives its variables nothing but a name",
         ),
         Refusal(
             "scope-option",
             "a variable scope has a {option}",
-            "`{option}` of a variable scope acts on every variable made inside",
+            "`{option}` of a variable scope acts on every variable created inside",
             "pass it to the variables that need it",
         ),
         Refusal(

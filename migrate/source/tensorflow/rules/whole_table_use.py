@@ -73,7 +73,7 @@ class WholeTable(UseRule):
             (
                 "attribute-read",
                 "it reads `.{name}` of the variable, which a table does not have",
-                "use the name or the sizes with which the table is made, or keep this table dense",
+                "use the name or the sizes with which the table is created, or keep this table dense",
             ),
             ("by-position", "rows of the table are taken by position, not by id", "look up their ids instead"),
             (

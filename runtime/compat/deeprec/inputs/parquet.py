@@ -105,8 +105,8 @@ def _files_and_fields(owner: Any, given: Any, fields: Any) -> tuple[Any, list[Da
     columns = _given(fields)
     if not columns or any(one.incomplete for one in columns):
         raise ValueError(
-            f"the columns of the files {given!r} of a ParquetDataset are not known when it is made: give `fields` as "
-            "DataFrame.Field(name, dtype, ragged_rank), or the names as Python strings"
+            f"the columns of the files {given!r} of a ParquetDataset are not known when it is created: give `fields` "
+            "as DataFrame.Field(name, dtype, ragged_rank), or the names as Python strings"
         )
     if isinstance(given, tf.data.Dataset):
         return given, columns

@@ -113,7 +113,7 @@ def _require_in_memory(table: BaseSparseEmbedding) -> None:
 def _check_arguments(
     table: Any, ids: Any, send_count: Any, is_train: Any, name: Any, modify_graph: Any, batch: Any, config: Any
 ) -> None:
-    _validation.kind("hashtable", table, BaseSparseEmbedding, "a table made by create_table")
+    _validation.kind("hashtable", table, BaseSparseEmbedding, "a table created by create_table")
     _validation.kind("ids", ids, (FeatureSpec, tf.Tensor), "a FeatureSpec or a tensor")
     if send_count is not None:
         _validation.integer("send_count", send_count, 1)

@@ -201,7 +201,7 @@ REFUSED = {
     "a copy of the model": (
         "",
         "y = copy.deepcopy(self._deep[0])(y)",
-        "a layer with weights is made in the forward pass",
+        "a layer with weights is created in the forward pass",
     ),
 }
 

@@ -67,7 +67,7 @@ IN_FORWARD = {
         "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
         "cannot be broadcast",
     ),
-    "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer with weights is made in the forward pass"),
+    "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer with weights is created in the forward pass"),
     "draws": ("return self.fc(x) * paddle.rand([1])", "draws random numbers"),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
@@ -95,7 +95,7 @@ STATE = {
     "iterator": (
         "self.pairs = zip([1], [2])",
         "return [self.fc(x) * a for a, b in self.pairs][0]",
-        "an iterator that was made before is used up",
+        "an iterator that was created before is used up",
     ),
     "layers": (
         "self.l = nn.LayerList([])",

@@ -50,7 +50,7 @@ def made(*lines: str) -> tuple[str, str]:
 
 OUT = f"        pred_income, pred_marital = {FORWARD}"
 LABEL = "batch_data[1].numpy().astype('float32')"
-STEPPED = "made before is changed"
+STEPPED = "created before is changed"
 TRAINED = "changes which parameters are trained"
 #: (statement, what stands there instead), the marked line's text, words of the message
 DEVIATIONS: dict[str, tuple[tuple[str, str], str, str]] = {

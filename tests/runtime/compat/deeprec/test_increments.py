@@ -160,9 +160,9 @@ def test_savers_made_before_the_optimizer_cannot_save_once_the_graph_is_final(re
     model = _Model(rec, early=True)
     model.session.run(model.init)
     model.graph.finalize()
-    with pytest.raises(RuntimeError, match="make the Saver after minimize"):
+    with pytest.raises(RuntimeError, match="create the Saver after minimize"):
         model.saver.save(model.session, str(tmp_path / "model"))
-    with pytest.raises(RuntimeError, match="make the Saver after minimize"):
+    with pytest.raises(RuntimeError, match="create the Saver after minimize"):
         model.increments.incremental_save(model.session, str(tmp_path / "incr"), 1)
 
 

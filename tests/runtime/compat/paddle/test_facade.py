@@ -305,7 +305,10 @@ def test_ids_that_the_program_divides_get_rows_of_their_own(more: tuple[str, ...
     padded = runs.kept("free", "after")[np.arange(-9, 31) % 7 == 0]
     assert len(np.unique(padded)) == 1 and len(np.unique(runs.kept("free", "after"))) > 7
     message = runs.run("wrong", *more, start="free", code=1)
-    assert "rows of the weight `rows.weight` for ids that gave up 7 buckets: run the program with unbucket" in message
+    assert (
+        "rows of single ids for the weight `rows.weight`, saved in place of 7 buckets: run the program with unbucket"
+        in message
+    )
     message = runs.run("scaled", "scaled", start="free", unbucket=True, code=1)
     assert (
         "have rows of their own, for which a matrix has no values: set the values in a newly created model" in message

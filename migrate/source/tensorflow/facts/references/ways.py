@@ -27,7 +27,7 @@ def steps_to(
     if mention is None:
         return ()
     used = f"used as `{flow.home(mention).excerpt(mention)}`"
-    first, last = _step(flow, call, f"`{label}` is made"), _step(flow, mention, used)
+    first, last = _step(flow, call, f"`{label}` is created"), _step(flow, mention, used)
     between: dict[tuple[str, int], FlowStep] = {}
     for node_between in path:
         if not isinstance(node_between, cst.ImportAlias):

@@ -40,6 +40,8 @@ PENALTIES = {"l1", "l2", "l1_l2", "L1", "L2", "L1L2"}
 CLIPS, _CLIPS_VALUES = re.compile(r"clip(norm|value)"), re.compile(r"clip_by_")
 #: Where none of these is, Keras alone has the gradients.
 _GRADIENTS = re.compile(r"(?<!stop_)gradient|update_step", re.IGNORECASE)
+#: A layer without a name is called by so many characters of the call that creates it.
+_LABEL = 40
 #: Attributes and methods of a layer that list or copy its weights.
 WHOLE = {"weights", "trainable_weights", "variables", "trainable_variables", "get_weights", "set_weights"}
 
@@ -122,7 +124,7 @@ def _layer(file: File, call: cst.Call) -> Layer:
 def layer_without_arguments(file: File, call: cst.Call, followed: bool = False) -> Layer:
     """Return a layer of any class that a call creates; with its uses and calls if it is `followed`."""
     target = target_of(file, call)
-    label = file.tree.excerpt(target if target is not None else call)
+    label = file.tree.excerpt(target) if target is not None else file.tree.excerpt(call, _LABEL)
     layer = Layer(call, label, "", {})
     if followed:
         _follow(file, layer)

@@ -1,7 +1,7 @@
 """A canned estimator, such as `DNNLinearCombinedClassifier`.
 
 verdict: stays
-says: ; a canned estimator trains by its own optimizers
+says: ; a canned estimator creates the variables itself
 """
 
 import tensorflow.compat.v1 as tf

@@ -34,4 +34,4 @@ def test_a_variable_that_stays_keeps_its_namesake_through_a_shared_lookup(assume
     """Else `a` would be a table and `b` a variable: two copies of what is one."""
     result = converted(CHAIN.format(" + tf.map_fn(tf.reduce_max, c)\n" + STEP.rstrip()), assume=assume)
     assert not [table for table in result.tables if table.verdict is State.APPLIED], reasons(result)
-    assert "variable `s/w` is made twice" in reasons(result)
+    assert "variable `s/w` is created twice" in reasons(result)

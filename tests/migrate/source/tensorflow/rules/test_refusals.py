@@ -138,7 +138,10 @@ CASES = {
         "`tf.ones([9, 4])` may also come there",
     ),
     "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`sum(v for v in w.values())` may reach the table"),
-    "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
+    "reused dense": (
+        TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n',
+        "created twice",
+    ),
 }
 
 

@@ -112,7 +112,7 @@ def test_a_variable_made_there_stays(runs: str) -> None:
     text = f"{HEAD}ids = tf.constant([1])\n{look}e = {runs.format('look')}\nloss = tf.norm(e)\n{TRAIN}"
     result = converted(text, assume=True)
     assert result.converted == text
-    assert "this variable is made by" in reasons(result)
+    assert "this variable is created by" in reasons(result)
 
 
 def test_a_function_that_is_only_named_is_run_by_nothing() -> None:

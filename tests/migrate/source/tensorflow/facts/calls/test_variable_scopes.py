@@ -182,7 +182,7 @@ REFUSED = {
         LOOK + IN_TWO.format("") + f"V = {GET.replace('w', 'b_w')}\nout += tf.nn.embedding_lookup(V, ids)\n",
         "may have the same name",
     ),
-    "read as a whole under another scope": (LOOK + IN_TWO.format("") + WHOLE, "made twice"),
+    "read as a whole under another scope": (LOOK + IN_TWO.format("") + WHOLE, "created twice"),
     "a custom getter": (LOOK + IN_TWO.format(", custom_getter=g"), "custom_getter"),
     "double precision": (LOOK + IN_TWO.format(", dtype=tf.float64"), "float32"),
     "a computed name under reuse, which another may have": (

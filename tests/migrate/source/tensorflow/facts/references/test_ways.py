@@ -68,7 +68,7 @@ def ways(text: str) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step(kind: str) -> None:
     text, said = KINDS[kind]
-    assert f"`W` is made (line 2) -> {said}" in ways(HEAD + MADE + LOOKED_UP + text + STEP)
+    assert f"`W` is created (line 2) -> {said}" in ways(HEAD + MADE + LOOKED_UP + text + STEP)
 
 
 @pytest.mark.parametrize("kind", PLAIN)
@@ -83,9 +83,9 @@ def test_lookups_and_what_follows_a_table_have_their_ways() -> None:
     assert said["lookup", 3] == ""
     assert (
         said["lookup", 5]
-        == "`W` is made (line 2) -> `loss += tf.reduce_sum(f(W))` (line 6) -> `def f(t):` (line 4) -> used as `t`"
+        == "`W` is created (line 2) -> `loss += tf.reduce_sum(f(W))` (line 6) -> `def f(t):` (line 4) -> used as `t`"
     )
-    assert said["use", 8] == "`W` is made (line 2) -> `T = W` (line 7) -> used as `T`"
+    assert said["use", 8] == "`W` is created (line 2) -> `T = W` (line 7) -> used as `T`"
 
 
 FILES = {
@@ -106,7 +106,7 @@ def test_ways_over_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(write(tmp_path, FILES))
     found: list[Finding] = [one for result in convert(Path()).values() for one in result.findings]
     said = {one.before: way(one) for one in found if one.table}
-    returned = "`W` is made (tables.py:2) -> `return W` (tables.py:5) -> "
+    returned = "`W` is created (tables.py:2) -> `return W` (tables.py:5) -> "
     assert (
         said["tf.assign(model.users, value)"] == f"{returned}`self.users = user()` (net.py:6) -> used as `model.users`"
     )
@@ -134,6 +134,6 @@ def test_a_layer_of_keras() -> None:
         "model = tf.keras.Model(ids, out)\nmodel.compile('sgd', 'mse')\n"
     )
     assert (
-        "`tf.keras.layers.Embedding(9, 4)` is made (line 3) -> `layer = make()` (line 6) -> `print(f(layer))` (line 8)"
-        " -> `def f(layer):` (line 4) -> used as `layer`"
+        "`tf.keras.layers.Embedding(9, 4)` is created (line 3) -> `layer = make()` (line 6) -> "
+        "`print(f(layer))` (line 8) -> `def f(layer):` (line 4) -> used as `layer`"
     ) in [way(one) for one in converted(text).findings]

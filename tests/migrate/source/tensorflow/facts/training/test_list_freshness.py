@@ -39,7 +39,7 @@ LATE = {
 def test_a_list_that_lacks_what_is_made_behind_it_keeps_the_tables(text: str) -> None:
     result = converted(HEAD + FED + text)
     assert not result.changed
-    assert "lists the trained variables before all of them are made" in reasons(result)
+    assert "lists the trained variables before all of them are created" in reasons(result)
 
 
 @pytest.mark.parametrize("text", LATE.values(), ids=LATE)

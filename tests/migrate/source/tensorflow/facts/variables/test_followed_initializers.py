@@ -16,7 +16,7 @@ pytest.importorskip("tensorflow")
 #: Ways that the analysis does not follow, or by which None may arrive as well.
 STAY = {
     "a match in a list", "get", "as a key", "as a key in a loop", "pop of a dict", "its factory", "__getattr__",
-    "__new__", "global, set before", "what a generator is sent", "itemgetter", "attrgetter", "a class that is made",
+    "__new__", "global, set before", "what a generator is sent", "itemgetter", "attrgetter", "a class that is created",
     "a function's attribute", "globals", "exec", "a context",
 }  # fmt: skip
 #: Ways by which None may arrive as well: the variable then has the default.
