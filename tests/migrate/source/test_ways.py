@@ -10,19 +10,10 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from tests.support.source.ways import ALL, FIRST, GENERAL, KINDS, MORE, Way, verdicts
-
-RECORDED = Path(__file__).parent / "ways.tsv"
-
-
-def recorded() -> dict[str, list[str]]:
-    """Return the lines of ways.tsv by way, its head under `way`."""
-    rows = (line.split("\t") for line in RECORDED.read_text(encoding="utf-8").splitlines())
-    return {row[0]: row[1:] for row in rows}
+from tests.support.source.ways import ALL, FIRST, GENERAL, KINDS, MORE, Way, recorded, verdicts
 
 
 class Value:

@@ -28,13 +28,3 @@ def compare_each(cases: Sequence[Case], *inputs: NDArray[Any], unknown: bool = T
         return Each()
 
     compare(made, *(inputs[number] for _, number in cases), unknown=unknown, training=training)
-
-
-def calling(of: Any, function: Callable[..., Any]) -> Any:
-    """Return a layer that calls a function with `nn` and its inputs."""
-
-    class Calling(of.Layer):  # type: ignore[misc]
-        def forward(self, *tensors: Any) -> Any:
-            return function(of, *tensors)
-
-    return Calling()

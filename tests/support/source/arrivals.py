@@ -21,6 +21,7 @@ from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
 from tests.support.source.projects import importable
 from tests.support.source.splitting import Files
+from tests.support.source.ways import blocks
 
 HEAD = (
     "from maker import make, see\n"
@@ -28,6 +29,8 @@ HEAD = (
     "flag = True"
 )
 
+#: Programs that try to get a value past the analysis: `make` makes one, `see` looks at what arrives.
+HOSTILE = blocks("hostile.txt")
 #: Names of `see`, which a file may import by another one.
 SEES = {"see", "see_1"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.source.projects import convert, reasons, train, verdicts, write
-from tests.support.source.travels import Travel
+from tests.support.source.ways import Way
 
 HEAD = (
     "import tensorflow.compat.v1 as tf\n"
@@ -35,10 +35,10 @@ def model(
     return f"{HEAD}{DEFINED}{textwrap.indent(lines, '    ')}\n{table}{END}"
 
 
-def with_initializer(way: Travel, made: str = "tf.constant_initializer(0.25)") -> str:
+def with_initializer(way: Way) -> str:
     """Return a model in which the initializer of the table travels."""
-    text = way.text(made, 0)
-    return model(text.lines, initializer=text.read)
+    one = way.given("tf.constant_initializer(0.25)")
+    return model(one.definitions + one.binding, initializer=one.read)
 
 
 def is_kept(root: Path, text: str) -> str:

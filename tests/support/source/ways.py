@@ -18,6 +18,7 @@ from pathlib import Path
 from migrate.report.model import State
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
+from tests.support.paths import ROOT
 from tests.support.source.converting import HEAD
 
 HERE = Path(__file__).parent
@@ -89,10 +90,15 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+def blocks(name: str) -> dict[str, str]:
+    """Return the texts of a file beside this one, by what stands behind the `==` over each."""
+    texts = re.split(r"^== ", (HERE / name).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return dict(text.split("\n", 1) for text in texts)
+
+
 def _read(name: str) -> tuple[Way, ...]:
     """Return the ways of a file."""
-    blocks = re.split(r"^== ", (HERE / name).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return tuple(_way(*block.split("\n", 1)) for block in blocks)
+    return tuple(_way(*one) for one in blocks(name).items())
 
 
 def _way(name: str, text: str) -> Way:
@@ -105,6 +111,7 @@ FIRST = _read("ways_first.txt")
 MORE = _read("ways_more.txt")
 OF_TABLES = _read("ways_of_tables.txt")  #: what is read may be a tensor of the table's values, and no Python object
 GENERAL = FIRST + MORE
+RECORDED = ROOT / "tests" / "migrate" / "source" / "ways.tsv"
 ALL = GENERAL + OF_TABLES
 
 
@@ -120,6 +127,18 @@ def converts(text: str, *, assume: bool = False) -> bool:
 def verdicts(way: Way) -> list[str]:
     """Return `Y` for each kind of value that is followed on that way, `-` for the others."""
     return ["Y" if converts(kind.program(way)) else "-" for kind in KINDS.values()]
+
+
+def recorded() -> dict[str, list[str]]:
+    """Return the lines of ways.tsv by way, its head under `way`."""
+    rows = (line.split("\t") for line in RECORDED.read_text(encoding="utf-8").splitlines())
+    return {row[0]: row[1:] for row in rows}
+
+
+def followed(kind: str) -> list[Way]:
+    """Return the ways on which a kind of value is followed, as it is recorded."""
+    rows, place = recorded(), [*KINDS].index(kind)
+    return [way for way in GENERAL if rows[way.name][place] == "Y"]
 
 
 def lines() -> Iterator[str]:

@@ -34,10 +34,6 @@ TAIL = """
     return loss, train_op
 """
 MINIMIZE = "train_op = {optimizer}.minimize(loss)"
-CLIPPED = """opt = {optimizer}
-    grads, variables = zip(*opt.compute_gradients(loss))
-    grads, _ = tf.clip_by_global_norm(grads, 0.5)
-    train_op = opt.apply_gradients(zip(grads, variables))"""
 OPTIMIZERS = {
     "sgd": "tf.train.GradientDescentOptimizer(0.3)",
     "adagrad": "tf.train.AdagradOptimizer(0.3)",

@@ -10,9 +10,8 @@ import pytest
 
 from migrate.source.flow import ValueFlow
 from migrate.source.syntax.tree import Tree
-from tests.support.source.arrivals import HEAD, seen, told
-from tests.support.source.hostile import HOSTILE
-from tests.support.source.travels import TRAVELS, random_program
+from tests.support.source.arrivals import HEAD, HOSTILE, seen, told
+from tests.support.source.chains import WAYS, random_program
 
 PROGRAMS = 60
 
@@ -95,10 +94,10 @@ def test_a_large_program_takes_seconds(name: str) -> None:
 def test_nearly_all_of_it_is_known() -> None:
     """An analysis that says "anything" is never wrong: each way alone must be followed, to this value and no other."""
     vague = []
-    for way in TRAVELS:
-        text = way.text('make("v")', 0)
-        whole = f"{HEAD}\n{text.lines}\nsee(0, {text.read})\n"
+    for way in WAYS:
+        one = way.given("the_value")
+        whole = f"{HEAD}\nthe_value = make('v')\n{one.definitions}{one.binding}see(0, {one.read})\n"
         assert seen(whole) == {0: {"v"}}, whole
         if told(whole)[0] != {"v"}:
             vague.append(way.name)
-    assert len(vague) <= len(TRAVELS) * 0.12, vague
+    assert len(vague) <= len(WAYS) * 0.12, vague

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.arrivals import HEAD, seen, seen_of_files, told_of_files
-from tests.support.source.hostile import HOSTILE
+from tests.support.source.arrivals import HEAD, HOSTILE, seen, seen_of_files, told_of_files
+from tests.support.source.chains import random_program
 from tests.support.source.projects import write
 from tests.support.source.splitting import ENTRY, LAYOUTS, split
-from tests.support.source.travels import random_program
 
 PROGRAMS = 60  #: of a seed
 

@@ -147,8 +147,6 @@ CLIP = (
     "op = o.apply_gradients(zip(g, v))\n"
 )
 TWICE = "o = tf.train.AdagradOptimizer(0.1)\nop = o.minimize(loss)\nother = o.minimize(loss * 2)\n"
-LIST = "params = [W, b]\nfor p in params:\n    print(p.shape)\n    loss += tf.nn.l2_loss(p)\n"
-EVERY = "loss += sum(tf.nn.l2_loss(v) for v in tf.trainable_variables() {})\n"
 TERM = "loss += tf.nn.l2_loss(W)\n"
 #: Terms that cannot be exact -> why.
 DOUBTS = {

@@ -23,24 +23,8 @@ def build():
     return dict(ids=ids, label=label, loss=loss, train_op=train_op, rows=e)
 """
 )
-STEP = "train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)"
-#: The same step, but for a norm that no gradient has: a term over all rows cannot be exact.
-CLIP = (
-    "o = tf.train.GradientDescentOptimizer(0.1)\n    g, v = zip(*o.compute_gradients(loss))\n"
-    "    g, _ = tf.clip_by_global_norm(g, 1e9)\n    train_op = o.apply_gradients(zip(g, v))"
-)
 DECAY = "def decay(l2):\n    return l2 * sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n"
-#: What the module `compat` of a project does to give its files TensorFlow.
-COMPAT = {
-    "try": "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n",
-    "if": "import tensorflow\nif int(tensorflow.__version__[0]) > 1:\n    import tensorflow.compat.v1 as tf\n"
-    "else:\n    import tensorflow as tf\n",
-    "assignment": "import tensorflow\ntf = tensorflow.compat.v1\n",
-    "own name again": "import tensorflow as tf\ntf = tf.compat.v1\n",
-    "choice": "import tensorflow\ntf = tensorflow.compat.v1 if hasattr(tensorflow, 'compat') else tensorflow\n",
-    "handed on": "from base import tf\n",
-}
-BASE = COMPAT["try"]
+COMPAT = "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n"
 
 
 def test_clipping_through_such_a_module_keeps_the_table(tmp_path: Path) -> None:
@@ -48,7 +32,7 @@ def test_clipping_through_such_a_module_keeps_the_table(tmp_path: Path) -> None:
     helper = "import compat\n" + clip.format("compat.tf.trainable_variables()").replace("tf.", "compat.tf.").replace(
         "compat.compat.", "compat."
     )
-    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper, "compat.py": COMPAT["try"]})
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper, "compat.py": COMPAT})
     done = convert(root, assume=True)
     assert verdicts(done) == {"w": "unsupported"}
     assert "uses all trainable variables" in reasons(done)

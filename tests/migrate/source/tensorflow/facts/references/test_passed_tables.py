@@ -26,20 +26,6 @@ UNIT = (
     "        return weight * tf.nn.embedding_lookup(table, ids)\n"
     "    rows = unit(item, ids, 1.0) + unit(item, ids[::-1], 0.1)\n"
 )
-CLASS = (
-    "class Model(object):\n"
-    "    def __init__(self):\n"
-    '        self.item = self.weights("item")\n'
-    "    def weights(self, name):\n"
-    '        table = tf.get_variable("item", [8, 4])\n'
-    "        return table\n"
-    "    def read(self, table, ids):\n"
-    "        return self.twice(ids, table=table)\n"
-    "    @staticmethod\n"
-    "    def twice(ids, table):\n"
-    "        return 2.0 * tf.nn.embedding_lookup(table, ids)\n"
-)
-OBJECT = START.replace('    item = tf.get_variable("item", [8, 4])\n', "    model = Model()\n")
 TOWER = (
     "class Tower(object):\n"
     "    def __init__(self, table, factor):\n"
@@ -49,33 +35,7 @@ TOWER = (
     "class Half(Tower):\n"
     "    pass\n"
 )
-USES = {
-    "nested": HEAD + START + UNIT + END,
-    "nested, in a branch": HEAD + START + "    if FLAG:\n" + UNIT.replace("\n    ", "\n        ").replace(
-        "    def", "        def", 1
-    ) + END.replace("def build", "def build") + "FLAG = True\n",
-    "nested, in another": HEAD + START + UNIT.replace(
-        "        return weight * tf.nn.embedding_lookup(table, ids)\n",
-        "        def inner(keys, of):\n            return tf.gather(of, keys)\n"
-        "        return weight * inner(ids, table)\n",
-    ) + END,
-    "methods": HEAD + CLASS + OBJECT + "    rows = model.read(model.item, ids)\n" + END,
-    "method of what made it": HEAD + CLASS.replace("    @static", "    def out(self, ids):\n"
-    "        return self.read(self.item, ids)\n    @static") + OBJECT + "    rows = model.out(ids)\n" + END,
-    "only by position": HEAD + START + UNIT.replace("(table, ids, weight)", "(table, /, ids, *, weight)").replace(
-        ", 1.0", ", weight=1.0").replace(", 0.1", ", weight=0.1") + END,
-    "default": HEAD + START + UNIT.replace("(table, ids, weight)", "(ids, weight, table=item)").replace(
-        "unit(item, ", "unit(") + END,
-    "default of some calls": HEAD + START + UNIT.replace("(table, ids, weight)", "(ids, weight, *, table=item)")
-    .replace("unit(item, ids, 1.0)", "unit(ids, 1.0)")
-    .replace("unit(item, ids[::-1], ", "unit(table=item, ids=ids, weight=")
-    + END,
-    "default that makes it": HEAD + START.replace('    item = tf.get_variable("item", [8, 4])\n', "") + UNIT.replace(
-        "(table, ids, weight)", '(ids, weight, table=tf.get_variable("item", [8, 4]))').replace("unit(item, ", "unit(")
-    + END,
-    "constructor": HEAD + TOWER + START + "    rows = Tower(item, 1.0).rows(ids)"
-    " + Half(item, 0.5).rows(ids[::-1])\n" + END,
-}  # fmt: skip
+CONSTRUCTED = HEAD + TOWER + START + "    rows = Tower(item, 1.0).rows(ids) + Half(item, 0.5).rows(ids[::-1])\n" + END
 
 
 def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
@@ -129,7 +89,7 @@ CONSTRUCTORS = {
 
 @pytest.mark.parametrize(("before", "after"), CONSTRUCTORS.values(), ids=CONSTRUCTORS)
 def test_a_constructor_that_takes_something_else_keeps_the_table(before: str, after: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": USES["constructor"].replace(before, after)})
+    root = write(tmp_path / "p", {"main.py": CONSTRUCTED.replace(before, after)})
     results = convert(root)
     assert not results["main.py"].changed
     assert verdicts(results).get("item") != "applied" and reasons(results)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.source.projects import convert, reasons, same_training, verdicts, write
-from tests.support.source.travels import TRAVELS, Travel
+from tests.support.source.ways import Way, followed
 
 pytest.importorskip("tensorflow")
 
@@ -34,55 +34,25 @@ KINDS = {
     "gradients": ("opt.compute_gradients(loss)", "opt.apply_gradients({})"),
     "its list": ("tf.trainable_variables()", "opt.apply_gradients(opt.compute_gradients(loss, {}))"),
 }
-#: Ways of lists that stock TensorFlow and Python refuse: these are no keys, and no defaults of a dataclass.
-NONE = {"a set", "as a key", "as a key in a loop", "its default"}
-#: Ways by names and attributes that the same run of the code has assigned. Any other may give the list of another run.
-BESIDE = {
-    "a name", "names in a row", "two targets", "a tuple", "a swap", "nested tuples", "an annotation", "a branch",
-    "the other branch", "a try", "an exception", "an else of a try", "del and again", "a context", "a for", "enumerate",
-    "zip", "items", "namedtuple, apart", "an attribute", "of a class", "slots", "a chain", "a name that is used again",
-    "a conditional import",
-}  # fmt: skip
-
-
-def program(way: Travel, kind: str) -> str:
-    """Return a model in which that travels by that way."""
-    made, step = KINDS[kind]
-    text = way.text(made, 0)
-    lines = textwrap.indent(text.lines, "    ")
-    return f"{HEAD}{MODEL}{lines}\n    train_op = {step.format(text.read)}\n{END}"
-
-
-WAYS = [(kind, way) for kind in KINDS for way in TRAVELS if way.name not in NONE]
-FOLLOWED = [(kind, way) for kind, way in WAYS if way.name in BESIDE | ({"popitem"} if kind == "gradients" else set())]
-OFTEN = {
-    (kind, way.name)
-    for part in KINDS
-    for kind, way in random.Random(5).sample([o for o in FOLLOWED if o[0] == part], 2)
-}
+WAYS = [(kind, way) for kind in KINDS for way in followed("gradients" if kind == "gradients" else "var_list")]
+OFTEN = random.Random(5).sample(WAYS, 6)
 
 
 @pytest.mark.parametrize(
     ("kind", "way"),
     [
-        pytest.param(kind, way, id=f"{kind}-{way.name}", marks=[] if (kind, way.name) in OFTEN else [pytest.mark.soak])
-        for kind, way in FOLLOWED
+        pytest.param(*one, id=f"{one[0]}-{one[1].name}", marks=[] if one in OFTEN else [pytest.mark.soak])
+        for one in WAYS
     ],
 )
-def test_a_list_that_travels_trains_as_before(kind: str, way: Travel, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": program(way, kind)})
+def test_a_list_that_travels_trains_as_before(kind: str, way: Way, tmp_path: Path) -> None:
+    made, step = KINDS[kind]
+    one = way.given(made)
+    lines = f"{one.definitions}{one.binding}train_op = {step.format(one.read)}\n"
+    root = write(tmp_path / "p", {"main.py": f"{HEAD}{MODEL}{textwrap.indent(lines, '    ')}{END}"})
     results = convert(root)
     assert verdicts(results) == {"item": "applied"}, reasons(results)
     same_training(root, results)
-
-
-@pytest.mark.parametrize(
-    ("kind", "way"),
-    [pytest.param(kind, way, id=f"{kind}-{way.name}") for kind, way in WAYS if (kind, way) not in FOLLOWED],
-)
-def test_a_list_that_is_not_followed_keeps_the_table(kind: str, way: Travel, tmp_path: Path) -> None:
-    results = convert(write(tmp_path / "p", {"main.py": program(way, kind)}))
-    assert verdicts(results) == {"item": "unsupported"}, results["main.py"].converted
 
 
 TAKEN = "p = opt.compute_gradients(loss)\n"

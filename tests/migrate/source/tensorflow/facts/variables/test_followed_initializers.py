@@ -9,42 +9,22 @@ import pytest
 
 from tests.support.source.converting import converted
 from tests.support.source.followed import HEAD, is_kept, model, trains_from_the_start_as_before, with_initializer
-from tests.support.source.travels import TRAVELS, Travel
+from tests.support.source.ways import Way, followed
 
 pytest.importorskip("tensorflow")
 
-#: Ways that the analysis does not follow, or by which None may arrive as well.
-STAY = {
-    "a match in a list", "get", "as a key", "as a key in a loop", "pop of a dict", "its factory", "__getattr__",
-    "__new__", "global, set before", "what a generator is sent", "itemgetter", "attrgetter", "a class that is created",
-    "a function's attribute", "globals", "exec", "a context",
-}  # fmt: skip
-#: Ways by which None may arrive as well: the variable then has the default.
-OR_NONE = {
-    "a branch", "the other branch", "a loop", "a loop that is left", "an exception", "two bases", "by a keyword",
-    "one return of two", "nonlocal", "a choice",
-}  # fmt: skip
-FOLLOWED = [way for way in TRAVELS if way.name not in STAY]
-OFTEN = {way.name for way in random.Random(6).sample(FOLLOWED, 6)}
+FOLLOWED = followed("initializer")
+OFTEN = random.Random(6).sample(FOLLOWED, 6)
 CONSTANT = "tf.constant_initializer(0.25)"
 OTHER = "tf.random_normal_initializer(stddev=0.1)"
 MATRIX = "tf.constant_initializer([n / 32 for n in range(32)])"
 
 
 @pytest.mark.parametrize(
-    "way",
-    [pytest.param(way, id=way.name, marks=[] if way.name in OFTEN else [pytest.mark.soak]) for way in FOLLOWED],
+    "way", [pytest.param(way, id=way.name, marks=[] if way in OFTEN else [pytest.mark.soak]) for way in FOLLOWED]
 )
-def test_an_initializer_that_travels_begins_as_before(way: Travel, tmp_path: Path) -> None:
-    files = {"main.py": with_initializer(way)}
-    text = trains_from_the_start_as_before(tmp_path / "p", files)
-    end = " or tf.glorot_uniform_initializer())" if way.name in OR_NONE else ")"
-    assert f"emb_initializer={way.text('', 0).read}{end}" in text
-
-
-@pytest.mark.parametrize("way", [pytest.param(way, id=way.name) for way in TRAVELS if way.name in STAY])
-def test_an_initializer_that_is_not_followed_keeps_the_table(way: Travel, tmp_path: Path) -> None:
-    is_kept(tmp_path / "p", with_initializer(way))
+def test_an_initializer_that_travels_begins_as_before(way: Way, tmp_path: Path) -> None:
+    trains_from_the_start_as_before(tmp_path / "p", {"main.py": with_initializer(way)})
 
 
 #: Lines, and the initializer: each value that may arrive suits, and the one that does is the one that begins the rows.
