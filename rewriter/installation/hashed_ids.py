@@ -18,8 +18,6 @@ import tensorflow as tf
 from runtime import _tf_private_tapes
 from runtime.keras.whole_variable import WholeVariable
 
-__all__ = ["HashedIds"]
-
 _NOTED = "_recmigrate_wide_ids"
 _HASHING, _VOCABULARIES = ("Hashing", "HashedCrossing"), ("StringLookup", "IntegerLookup")
 _ELSEWHERE = (

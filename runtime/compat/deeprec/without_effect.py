@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["WITHOUT_EFFECT"]
-
 _ONE_OP = "a look-up is one op anyway; the values are the same"
 _NO_BUFFER = "about where and how long DeepRec's threads run; the batches are the same"
 _AS_ITS_SAVER = "an `IncrementalSaver` saves what its Saver does, and makes its ops at once"

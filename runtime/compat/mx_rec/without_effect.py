@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["WITHOUT_EFFECT"]
-
 _CHANNELS = "there are no channels between a host and a device"
 _HARDWARE = "a setting of the hardware"
 _OLDER = "of older releases, which Rec SDK ignores as well or has no more"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["HOROVOD", "SOK"]
-
 
 def _of(function: str, *arguments: str, why: str) -> dict[str, str]:
     return {f"{function}.{argument}": why for argument in arguments}

@@ -147,7 +147,7 @@ def _modules() -> list[Any]:
 def _functions(module: Any) -> Iterator[tuple[str, str, ast.FunctionDef]]:
     """Yield the name in DeepRec, the method's if it is one, and the definition of each public function."""
     for node in ast.parse(inspect.getsource(module)).body:
-        if isinstance(node, ast.FunctionDef) and (node.name in module.__all__ or not node.name.startswith("_")):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name, "", node
         elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             for one in node.body:
