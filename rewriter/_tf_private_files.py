@@ -18,8 +18,6 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from rewriter._tf_private_sessions import Wraps, graph_of
 
-__all__ = ["Stored", "contexts_without", "ranges_of", "watch_readers", "watch_savers"]
-
 _BUILDER = tf.compat.v1.saved_model.Builder
 
 

@@ -13,16 +13,6 @@ from tensorflow.python.client import session as sessions
 from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops, variables
 
-__all__ = [
-    "Wraps",
-    "elements_of",
-    "graph_of",
-    "graphs_of_sessions",
-    "is_function_body",
-    "watch_graphs",
-    "watch_sessions",
-]
-
 
 class Wraps:
     """Functions of TensorFlow that are replaced for a while."""

@@ -13,8 +13,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["after_import"]
-
 
 def after_import(
     name: str, call: Callable[[ModuleType], None], missing: Callable[[], None] = lambda: None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["not_copied"]
-
 
 def not_copied(folder: Path, root: Path) -> Path | None:
     """Return the first path in `folder` that a copy must not follow; None if there is none.

@@ -9,27 +9,6 @@ from rewriter.table_settings import DEFAULT, TableSettings
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.storage.buckets import Buckets
 
-__all__ = [
-    "ASSIGNMENTS",
-    "RESOURCE_GATHERS",
-    "VARIABLES",
-    "Assignment",
-    "Bound",
-    "Lookup",
-    "NewRows",
-    "Part",
-    "Refusal",
-    "RowOp",
-    "Scale",
-    "SlotStart",
-    "StaticAnswer",
-    "Table",
-    "Update",
-    "WholeGradient",
-    "WholeRead",
-    "WholeTerm",
-]
-
 #: Types of ops that are variables, and of those that assign one.
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 ASSIGNMENTS = ("AssignVariableOp", "Assign")

@@ -22,8 +22,6 @@ from rewriter.rewrite_graph import require_variables, rewrite_and_view
 from rewriter.table_settings import TableSettings, checked_settings, require_provable
 from runtime import _validation
 
-__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
-
 _log = logging.getLogger("rewriter")
 
 

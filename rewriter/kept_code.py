@@ -9,8 +9,6 @@ import sys
 from collections import deque
 from typing import Any
 
-__all__ = ["keep_code"]
-
 #: Code that ran by `exec`, `eval` or an import, the last of it.
 _code: deque[Any] = deque(maxlen=1 << 16)
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SEEDS", "allowed", "nudged"]
-
 #: Seeds of the random signs of two such changes; the larger difference counts.
 SEEDS = (0, 1)
 #: Factor by which a difference may exceed that of the twins, for each step: a step may round each row once more.

@@ -20,8 +20,6 @@ from rewriter.plan.growth_lines import growth_lines
 from rewriter.plan.plan import Plan
 from rewriter.proof.result import Proof, finite
 
-__all__ = ["RECORD", "check_record_path", "joined", "proof_data", "record", "write_record"]
-
 #: Name and version of the format; adding keys increments the last number.
 RECORD = ("recmigrate-graph", 1, 2)
 

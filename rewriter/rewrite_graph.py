@@ -32,8 +32,6 @@ from rewriter.table_settings import TableSettings, checked_settings, is_pattern,
 from runtime import _validation
 from runtime.table.create import tables as runtime_tables
 
-__all__ = ["require_variables", "rewrite", "rewrite_and_view"]
-
 
 def rewrite(
     graph: tf.Graph | None = None,

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from rewriter.pipeline import PipelinePlan, move_ids
 
-__all__ = ["LookupSubgraphSlicerHook", "OrphanLookupKeySlicerHook"]
-
 _log = logging.getLogger("rewriter")
 
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-__all__ = ["DEFAULT", "TableSettings", "checked_settings", "is_pattern", "require_provable", "settings_of"]
-
 _DECLARED, _ON_DEMAND = "declared", "on demand"
 _CHOICES = {
     "first_rows": (_DECLARED, _ON_DEMAND),

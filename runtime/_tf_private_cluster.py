@@ -13,8 +13,6 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.training import device_setter, server_lib, sync_replicas_optimizer
 
-__all__ = ["around_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
-
 
 def around_servers(before: Callable[[], Any], after: Callable[[Any, str], None]) -> None:
     """Let functions run before this process starts a `tf.train.Server`, and after; an error names task and address.

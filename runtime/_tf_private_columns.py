@@ -8,8 +8,6 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column, feature_column_v2, serialization
 
-__all__ = ["EmbeddingColumn", "LazyBuilder", "is_sequence", "register", "scope_of", "sequence_output"]
-
 #: The class of `tf.feature_column.embedding_column`.
 EmbeddingColumn: type = feature_column_v2.EmbeddingColumn
 #: Transforms features once for all columns that read them.

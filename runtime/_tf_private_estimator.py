@@ -15,11 +15,6 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training import checkpoint_utils
 
-__all__ = [
-    "builds_without_training", "exports_to_come", "extend_exports", "extend_in_memory_evaluators",
-    "extend_load_variable",
-]  # fmt: skip
-
 _ESTIMATOR = "tensorflow_estimator.python.estimator.estimator"
 _HOOKS = "tensorflow_estimator.python.estimator.hooks.hooks"
 _TRAINING = "tensorflow_estimator.python.estimator.training"

@@ -14,8 +14,6 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes, concrete_function
 from tensorflow.python.ops import gen_training_ops
 
-__all__ = ["called_as_written", "compile_but", "refuse_in_training_ops"]
-
 
 @contextlib.contextmanager
 def called_as_written() -> Iterator[None]:

@@ -6,8 +6,6 @@ import contextlib
 import importlib
 from typing import Any
 
-__all__ = ["arrays", "export_archive"]
-
 
 def arrays(keras: Any) -> Any:
     """Return the module of Keras 3 with what `keras.ops` compute of arrays."""

@@ -13,15 +13,6 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
 
-__all__ = [
-    "choose_exported_saver",
-    "explain_restores",
-    "extend_savers",
-    "extend_warm_starts",
-    "replace_saver",
-    "time_checkpoints",
-]
-
 
 def extend_warm_starts(
     complete: Callable[[Any, Any], list[tuple[str, Any]]],

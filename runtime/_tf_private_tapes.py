@@ -12,8 +12,6 @@ from tensorflow.python.eager import imperative_grad
 from tensorflow.python.eager import record as tape_record
 from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph, WhileBodyFuncGraph
 
-__all__ = ["around_loops", "for_own_gradient", "gradients", "record", "records", "unrecorded"]
-
 
 class _Recording(threading.local):
     """The tapes of a thread that record, the last begun behind, each with the graph in which it began."""

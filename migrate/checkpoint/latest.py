@@ -7,8 +7,6 @@ import json
 import re
 from pathlib import Path
 
-__all__ = ["FILE", "another_latest", "write_latest"]
-
 FILE = "checkpoint"
 
 

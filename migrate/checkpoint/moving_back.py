@@ -15,8 +15,6 @@ from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.row_layout import stated
 
-__all__ = ["move_back"]
-
 
 def move_back(
     source: str,

@@ -12,8 +12,6 @@ from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.rows import table_names
 from runtime.storage.buckets import Buckets
 
-__all__ = ["named_as_in", "stated_buckets", "tables_of"]
-
 #: What a name ends with at run time behind that of the report: of an embedding column, or of a variable.
 _ENDS = ("_embedding_weights", "")
 

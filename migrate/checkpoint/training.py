@@ -9,8 +9,6 @@ from runtime.checkpoint.rows import optimizer_slots
 from runtime.checkpoint.variable_names import find_slots, find_variable, optimizers_by_slots, slots_in_version_1
 from runtime.native.update_rules import UPDATE_RULES
 
-__all__ = ["trained_by"]
-
 #: Optimizers of version 1: class name in reports -> name in checkpoints of tables; of rules for one class the first.
 OPTIMIZERS = {
     rule.stock[0]: rule.name

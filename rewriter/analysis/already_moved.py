@@ -6,8 +6,6 @@ from rewriter.facts import VARIABLES
 from rewriter.graph.view import GraphView
 from rewriter.patterns.partitioned import named
 
-__all__ = ["SCOPE", "moved_before"]
-
 #: Name scope of all ops that a rewrite adds.
 SCOPE = "recmigrate/"
 

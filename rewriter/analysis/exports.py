@@ -17,8 +17,6 @@ from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.variables_from_tables import restore_from_tables
 from runtime.checkpoint.warm_start_rows import is_replaced
 
-__all__ = ["let_restore_whole", "prepare_exports"]
-
 _log = logging.getLogger("rewriter")
 #: The settings of the last rewrite, which an export needs.
 _UNBUCKETED: dict[str, TableSettings] = {}

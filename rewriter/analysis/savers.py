@@ -10,8 +10,6 @@ from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.graph.view import GraphView, Tensor, Use
 from runtime.table.clusters.servers import shards_on
 
-__all__ = ["SavedTable", "SaverPart", "find_savers", "restored_by", "server_of", "servers_of", "why_not_saved"]
-
 _READS = ("ReadVariableOp", "Identity")
 _FED = ("PlaceholderWithDefault", "Placeholder")
 # Inputs 0 to 2 of SaveV2 are prefix, names and slices; tensors follow.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from rewriter.analysis.steps import rule_name
 from rewriter.facts import Table
 
-__all__ = ["why_not_trained"]
-
 #: Rules by which a row follows from its slots alone, or is more than a sum of steps.
 _ORDERED = {
     "ftrl": "writes rows from its state alone",

@@ -10,8 +10,6 @@ from rewriter.facts import ASSIGNMENTS, SlotStart, Table
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS, ENTRIES, READS, carried_uses, carries
 
-__all__ = ["is_slot", "slot_starts", "why_slots_stay"]
-
 _SAVES = ("SaveV2", "DisableCopyOnRead")
 _REMEDY = "leave the slots to the optimizer, or leave the variable out by tables=[...]"
 

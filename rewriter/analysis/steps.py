@@ -12,8 +12,6 @@ from rewriter.patterns.fused import DENSE
 from rewriter.patterns.matching import Mismatch
 from runtime.native.update_rules import UPDATE_RULES
 
-__all__ = ["rule_name", "why_fetched", "why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
-
 _KNOWN = "SGD, Momentum, Adagrad, RMSProp, FTRL, Adadelta or Adam of tf.compat.v1.train"
 _OWN = "or change its rows by tf.gather and tf.compat.v1.scatter_update"
 _STEP = re.compile("(?:Resource)?(?:Sparse)?Apply(.+)")

@@ -10,8 +10,6 @@ from rewriter.facts import VARIABLES
 from rewriter.graph.view import GraphView
 from rewriter.patterns.attributes import strange_setting
 
-__all__ = ["Fitness", "Refused"]
-
 
 class Refused(Exception):
     """Ends the walk over a variable's uses with a reason."""

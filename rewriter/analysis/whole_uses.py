@@ -11,8 +11,6 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import CONTROL_FLOW, computed_from, is_reference, source
 from rewriter.patterns.whole_table import ARITHMETIC, forward_terms
 
-__all__ = ["WholeUse", "WholeUses", "is_handle", "sort_whole_uses"]
-
 #: Ops of a Saver of TensorFlow 1.0, which write the variable under its name.
 _SAVES = ("Save", "SaveSlices")
 

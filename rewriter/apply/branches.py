@@ -10,8 +10,6 @@ from rewriter import _tf_private
 from rewriter.facts import Table
 from rewriter.patterns.branches import ENTRIES, READS, SWITCHES
 
-__all__ = ["StandIn", "carried_from", "carried_parts"]
-
 
 class StandIn:
     """A constant routed like a variable: dead in a branch when the variable is, and once in each loop."""

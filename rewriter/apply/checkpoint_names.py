@@ -8,8 +8,6 @@ from itertools import accumulate
 
 from rewriter.facts import Table
 
-__all__ = ["layout", "names_in_checkpoints"]
-
 
 def names_in_checkpoints(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the names of the variable's parts in a checkpoint of the original model, and the same for each slot.

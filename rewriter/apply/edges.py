@@ -11,8 +11,6 @@ from rewriter import _tf_private
 from rewriter.checks.invariants import RewriteError
 from rewriter.plan.plan import ControlEdit, InputEdit
 
-__all__ = ["edit_controls", "edit_input"]
-
 
 def edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextlib.ExitStack) -> None:
     """Let a data input read `new`.

@@ -10,18 +10,6 @@ import tensorflow as tf
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.facts import Lookup
 
-__all__ = [
-    "fetched_instead",
-    "gathered_rows",
-    "gone",
-    "moved_away",
-    "of_any_number",
-    "row_numbers",
-    "size_of_product",
-    "written_rows",
-]
-
-
 _rows: WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = WeakKeyDictionary()
 
 

@@ -12,8 +12,6 @@ import tensorflow as tf
 from rewriter import _tf_private
 from rewriter.graph.view import GraphView
 
-__all__ = ["build_call", "can_be_built"]
-
 v1 = tf.compat.v1
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _IFS = ("If", "StatelessIf")

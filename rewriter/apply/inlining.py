@@ -24,8 +24,6 @@ from rewriter.patterns.functions import inner_uses
 from rewriter.plan.plan import ControlEdit, InputEdit
 from rewriter.plan.planner import make_plan
 
-__all__ = ["inline_calls", "unlocked_by_inlining"]
-
 #: Limit for recursive functions; calls in models are not nested deeper.
 _DEEPEST = 10
 

@@ -40,8 +40,6 @@ from runtime.table.clusters.servers import worker_of
 from runtime.table.create import table_for_variable
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["MOVED", "apply_plan"]
-
 #: Optimizers, Savers and warm starts read this collection, so it must list the anchors of tables.
 _TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
 #: Names of the variables of a graph that became tables; not a collection, because collections are exported.

@@ -10,8 +10,6 @@ from rewriter import _tf_private
 from rewriter.facts import Lookup, Table, Update
 from rewriter.patterns.branches import READS
 
-__all__ = ["arithmetic_before", "keys_of", "number_before", "ops_before", "rows_of_variable"]
-
 #: Where the numbers of a gradient end: sizes of tensors, which may be of any part of the graph, and variables.
 _NO_NUMBERS = ("Shape", "ShapeN", "Size", "VarHandleOp", "VariableV2", "Placeholder")
 

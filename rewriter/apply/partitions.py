@@ -17,8 +17,6 @@ from runtime.lookup.all_rows import rows_in_place
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "replaced_variable", "row_keys", "start_slot", "unread"]
-
 Take = Callable[[Tensor], tf.Tensor]
 
 

@@ -13,8 +13,6 @@ from rewriter.patterns.branches import READS
 from runtime.optimizers.composed import Column, read_slot, write_rows
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["column_of", "ops_before_row_op", "row_op"]
-
 Take = Callable[[Tensor], tf.Tensor]
 
 

@@ -16,8 +16,6 @@ from runtime.checkpoint.stock_variable import StockVariable
 from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["build_saver", "let_restore_stock"]
-
 
 def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Let later Savers also restore the table from the variable in a checkpoint of the original model."""

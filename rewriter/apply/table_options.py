@@ -10,8 +10,6 @@ from rewriter.table_settings import TableSettings
 from runtime.storage.buckets import Buckets
 from runtime.storage.tiers import Storage
 
-__all__ = ["table_options"]
-
 
 def table_options(settings: TableSettings, buckets: Buckets | None = None) -> dict[str, Any]:
     """Return the arguments of a table that its settings stand for; `buckets` are those that it gives up.

@@ -8,8 +8,6 @@ from typing import Any
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.plan.plan import Plan
 
-__all__ = ["original", "unmoved"]
-
 
 def unmoved(definition: Any, plan: Plan) -> Any:
     """Return a GraphDef in which the edits of the plan are taken back; what the rewrite added is there, unused."""

@@ -11,8 +11,6 @@ from rewriter.graph.view import Tensor
 from runtime import whole_table_l1, whole_table_l2
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["term_values", "whole_gradient"]
-
 Take = Callable[[Tensor], tf.Tensor]
 
 

@@ -14,8 +14,6 @@ from rewriter.graph.view import GraphView
 from rewriter.plan.buckets import Bucketing
 from rewriter.plan.datasets import Place
 
-__all__ = ["widen_functions"]
-
 _Inside = tuple[Sequence[tuple[str, str]], str, Bucketing]  # calls, op, bucketing
 
 

@@ -19,8 +19,6 @@ from rewriter.plan.plan import InputEdit
 from rewriter.plan.vocabularies import FINDS
 from runtime.storage.buckets import Buckets
 
-__all__ = ["widen"]
-
 
 def widen(
     graph: tf.Graph, view: GraphView, groups: Iterable[tuple[Group, Chain]], undo: contextlib.ExitStack

@@ -17,8 +17,6 @@ from rewriter.patterns.fused import DENSE
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.whole_table import dense_gradient, only_in
 
-__all__ = ["StepByRows", "step_by_rows"]
-
 
 @dataclass(frozen=True)
 class StepByRows:

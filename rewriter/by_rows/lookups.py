@@ -10,8 +10,6 @@ from rewriter.by_rows.place import NotByRows
 from rewriter.by_rows.rows_at import RowsAt, copied, variable_of
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 
-__all__ = ["GATHERS", "Rows", "rows_of_lookup"]
-
 GATHERS = ("GatherV2", "Gather", "GatherNd", *SEGMENTS, PRODUCT)
 
 

@@ -24,8 +24,6 @@ from rewriter.patterns.fused import DENSE
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.planner import make_plan
 
-__all__ = ["RowsRead", "read_rows", "unlocked_by_rows"]
-
 #: Ops that write a variable, by values that are computed for it.
 _STEP = re.compile("(Resource)?(Sparse)?(Apply|Scatter)|Assign")
 

@@ -13,19 +13,6 @@ from rewriter import _tf_private
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.pooled import PRODUCT
 
-__all__ = [
-    "BY_ELEMENT",
-    "SCOPE",
-    "NotByRows",
-    "Place",
-    "axis_before_reshape",
-    "constant",
-    "given_ids",
-    "is_zero",
-    "operand_axis",
-    "size_of",
-]
-
 #: What the names of ops that compute rows begin with.
 SCOPE = "rows_by_ids"
 #: Op types that compute each element from the elements of the inputs at the same place, after broadcasting. The number

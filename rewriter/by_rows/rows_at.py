@@ -20,8 +20,6 @@ from rewriter.by_rows.place import (
 from rewriter.facts import VARIABLES
 from rewriter.patterns.branches import READS
 
-__all__ = ["RULES", "RowsAt", "copied", "variable_of"]
-
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any")
 _RESHAPES = ("Reshape", "ExpandDims", "Squeeze")
 _WHOLE = Place()

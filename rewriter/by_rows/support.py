@@ -19,8 +19,6 @@ from rewriter.by_rows.place import (
 from rewriter.by_rows.rows_at import RowsAt
 from rewriter.patterns.pooled import PRODUCT
 
-__all__ = ["Spread", "Support", "rows_of_gradient"]
-
 _SUMS = ("AddN", "Add", "AddV2", "Sub", "Pack", "ConcatV2", "SelectV2", "Select", "Maximum", "Minimum")
 _PASSED = ("Sum", "Mean", "Max", "Min", "Reshape", "ExpandDims", "Squeeze", "Tile", "BroadcastTo", "Slice")
 

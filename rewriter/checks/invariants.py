@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.plan.plan import ControlEdit, InputEdit
 
-__all__ = ["Edits", "RewriteError", "check", "check_acyclic"]
-
 
 class Edits(Protocol):
     """The part of a plan that is checked."""

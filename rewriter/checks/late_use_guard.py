@@ -23,9 +23,6 @@ from rewriter.plan.plan import Plan
 from runtime.table.clusters.servers import is_at
 from runtime.table.create import tables
 
-__all__ = ["refuse_later_uses", "replaced", "serve_later_uses", "waited_for"]
-
-
 #: For each graph: the ops whose value is a whole replaced variable, with the names of variable and table.
 _dead: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 Serve = Callable[[str, list[tf.Tensor]], _tf_private.Seen | None]

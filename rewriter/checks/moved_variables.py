@@ -14,8 +14,6 @@ from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import readers
 from rewriter.plan.plan import Plan
 
-__all__ = ["check_collections", "check_readers", "collections_of", "stands_for"]
-
 
 def collections_of(graph: tf.Graph) -> dict[str, list[Any]]:
     """Return the current contents of the collections of a graph."""

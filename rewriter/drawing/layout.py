@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from rewriter.plan.region import Region
 
-__all__ = ["BEND", "BOX", "GAP", "Placed", "place"]
-
 #: Width and height of a box, and the gaps between columns and rows.
 BOX = (176, 56)
 GAP = (46, 14)

@@ -10,8 +10,6 @@ from xml.sax.saxutils import escape, quoteattr
 from rewriter.drawing.layout import BOX, Placed, place
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Box, Region
 
-__all__ = ["STYLE", "draw", "shortened"]
-
 #: For drawings that are embedded without a style; its colours are safe for colour-blind readers.
 STYLE = """
 .cut { --ink: #1b2130; --soft: #5a6375; --kept: #7b8496; --removed: #c24e00; --added: #0068a8; --kept-fill: #f4f5f8;

@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 
-__all__ = ["picks_by"]
-
 #: Integer inputs that give the form of a result or a number of steps; all other integers select from another input.
 SHAPING = frozenset(
     {

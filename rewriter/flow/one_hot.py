@@ -9,8 +9,6 @@ import tensorflow as tf
 from rewriter.graph.bodies import Body
 from rewriter.graph.view import Tensor
 
-__all__ = ["is_one_hot"]
-
 #: Ops that only pass on, reshape, scale or sum such rows, which are input 0.
 _HANDED_ON = (
     *("Identity", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Transpose", "Cast", "Sum", "Max", "Mean"),

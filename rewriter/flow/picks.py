@@ -23,8 +23,6 @@ from rewriter.flow.varying import SHAPES, Varying, VaryingIn
 from rewriter.graph.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
 from rewriter.graph.view import GraphView, Tensor, Use
 
-__all__ = ["PICKS", "PRODUCTS", "Pick", "Picks"]
-
 #: Op types that select from input 0 in any case.
 PICKS = (
     *("Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd"),

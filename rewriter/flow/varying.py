@@ -16,8 +16,6 @@ from rewriter.facts import VARIABLES
 from rewriter.graph.bodies import CALLS, LOOPS, Body, called, is_condition
 from rewriter.graph.view import Tensor
 
-__all__ = ["GIVERS", "SHAPES", "Varying", "VaryingIn"]
-
 #: Op types whose output differs between runs, even with a seed that makes two sessions equal.
 GIVERS = (
     *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"),

@@ -20,8 +20,6 @@ from rewriter.freezing.sources import TableSource, find_source, handle_of
 from runtime import native
 from runtime.checkpoint.blocks import BlockReader
 
-__all__ = ["Frozen", "freeze"]
-
 v1 = tf.compat.v1
 
 

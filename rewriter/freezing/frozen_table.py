@@ -16,8 +16,6 @@ from rewriter.freezing.initial_rows import constant_row, drawn_rows
 from rewriter.freezing.sources import TableSource
 from runtime.native.base_keys import FIRST_BASE_KEY
 
-__all__ = ["DEVICE", "FrozenTable", "Numbers"]
-
 v1 = tf.compat.v1
 #: Hash tables have kernels for CPUs alone.
 DEVICE = "/device:CPU:0"

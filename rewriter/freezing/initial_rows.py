@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from rewriter.freezing.normal import inverse_normal
 
-__all__ = ["Block", "blocks_of", "constant_row", "drawn_rows"]
-
 _WORD = 0xFFFFFFFF
 _ROUNDS = 10
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

@@ -9,8 +9,6 @@ from rewriter.freezing.replacing import OURS, Replacing
 from rewriter.graph.bodies import reached
 from rewriter.graph.view import GraphView
 
-__all__ = ["inline", "ours_inside"]
-
 #: Limit for recursive functions; calls in models are not nested deeper.
 _DEEPEST = 20
 

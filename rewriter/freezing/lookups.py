@@ -9,8 +9,6 @@ import tensorflow as tf
 from rewriter.freezing.frozen_table import FrozenTable
 from rewriter.freezing.pooling import Bags, PoolingRules, pooled
 
-__all__ = ["STAND_INS", "StandIn", "handles"]
-
 #: Takes an op and its tables, and returns a tensor for each of its outputs.
 StandIn = Callable[[tf.Operation, Sequence[FrozenTable]], "list[tf.Tensor]"]
 

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-__all__ = ["inverse_normal"]
-
 _SQRT_HALF = 0x3FE6A09E667F3BCD
 _LOG_2 = 0.69314718055994530942
 

@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from rewriter.freezing.frozen_table import FrozenTable
 
-__all__ = ["Bags", "PoolingRules", "pooled"]
-
 _REDUCE = {
     "sum": tf.raw_ops.SparseSegmentSumWithNumSegments,
     "mean": tf.raw_ops.SparseSegmentMeanWithNumSegments,

@@ -10,8 +10,6 @@ import tensorflow as tf
 from rewriter.graph.bodies import reached
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["OURS", "Replacing"]
-
 #: What the names of our ops begin with.
 OURS = "Rec"
 

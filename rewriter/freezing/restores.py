@@ -10,8 +10,6 @@ from rewriter import _tf_private
 from rewriter.graph.bodies import functions_of
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["Restores", "find_restores"]
-
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable", "RecTableHandle")
 _SAME = ("Identity", "ReadVariableOp", "Reshape", "Cast", "RefIdentity")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf")

@@ -14,8 +14,6 @@ from rewriter.freezing.restores import Restores
 from runtime._tf_private import ResourceVariable
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 
-__all__ = ["exported", "initializing_op", "op_of", "saved_name", "signature_ops", "variables_of"]
-
 v1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
 #: Collections with the name of the op to run after restoring.

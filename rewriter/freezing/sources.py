@@ -16,8 +16,6 @@ from runtime.checkpoint.rows import part_names
 from runtime.native.base_keys import are_base_keys
 from runtime.storage.buckets import Buckets
 
-__all__ = ["TableSource", "find_source", "handle_of"]
-
 _SOURCES = ("VarHandleOp", "RecTableHandle")
 #: Ops through which a handle reaches a lookup; the first input is the handle.
 _SAME = ("Identity", "StopGradient", "ReadVariableOp", "Enter", "RefEnter", "Switch", "RefSwitch")

@@ -7,8 +7,6 @@ from typing import Any
 
 from tensorflow.core.protobuf import control_flow_pb2
 
-__all__ = ["CONTEXTS", "forget_gone"]
-
 #: The messages in the collections of branches and loops.
 CONTEXTS = {"cond_context": control_flow_pb2.CondContextDef, "while_context": control_flow_pb2.WhileContextDef}
 

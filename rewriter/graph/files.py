@@ -12,8 +12,6 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
-__all__ = ["graphs_of", "kind_of", "read_graph", "read_graphs", "read_message", "to_bytes"]
-
 _OF_CHECKPOINT = re.compile(r"\.(index|data-\d+-of-\d+)$")
 #: Names of nodes: a colon stands before the number of an output, `^` before an op that is waited for.
 _NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from rewriter.graph.view import GraphView
 
-__all__ = ["GETTERS", "MAKERS", "SAVERS", "Element", "Family", "element_of", "families", "one_shots"]
-
 _SOURCES = ("IteratorV2", "Iterator", "OneShotIterator")
 _HANDLES = ("IteratorFromStringHandleV2", "IteratorFromStringHandle")
 #: Op types that attach a dataset to an iterator.

@@ -12,8 +12,6 @@ from tensorflow.core.protobuf import queue_runner_pb2, saver_pb2
 
 from rewriter.graph.control_flow import CONTEXTS
 
-__all__ = ["named_ops", "op_of", "variable_in"]
-
 _KEYS = tf.compat.v1.GraphKeys
 #: The message types in collections that do not hold variables.
 _MESSAGES = {

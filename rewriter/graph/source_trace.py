@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["line_here", "source_of", "sources_of"]
-
 # Modules between the user's line and the op: libraries that user code calls.
 _LIBRARIES = re.compile(
     r"/(site|dist)-packages/(tensorflow|tensorflow_estimator|keras|tf_keras|tf_slim|wrapt|absl)(/|$)"

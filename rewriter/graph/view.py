@@ -14,9 +14,6 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 
-__all__ = ["GraphView", "Tensor", "Use", "uncollected"]
-
-
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Mul": operator.mul,
     "Add": operator.add,

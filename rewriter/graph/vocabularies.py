@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rewriter.graph.view import GraphView
 
-__all__ = ["fills_of"]
-
 _FILLS = tuple(f"InitializeTable{form}" for form in ("", "V2", "FromTextFile", "FromTextFileV2", "FromDataset"))
 #: How `tf.lookup` fills a table of constant keys; tables of other kinds are imported when they are restored.
 _IMPORTS, _CONSTANT = ("LookupTableImport", "LookupTableImportV2"), ("HashTable", "HashTableV2")

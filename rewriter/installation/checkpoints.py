@@ -11,8 +11,6 @@ from runtime.checkpoint.bundle import is_read_as_stored, read_as_stored
 from runtime.checkpoint.row_layout import Column, columns_of, read_column, restored_column
 from runtime.table.clusters.servers import ROWS
 
-__all__ = ["Checkpoints"]
-
 
 class Checkpoints:
     """Shows readers and warm starts the variables of the original model."""

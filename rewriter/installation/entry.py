@@ -23,8 +23,6 @@ from rewriter.record import check_record_path, joined, write_record
 from rewriter.table_settings import TableSettings, checked_settings, require_provable
 from runtime import _validation, native
 
-__all__ = ["Installation", "install"]
-
 _log = logging.getLogger("rewriter")
 
 

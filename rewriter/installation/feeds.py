@@ -18,8 +18,6 @@ from rewriter.patterns.branches import READS
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
 
-__all__ = ["Feeds"]
-
 #: Stateful ops that give the same when a run computes them again.
 _REPEATED = re.compile("^Var|^ReadVar|Table|^Placeholder|^Assert")
 _GONE = "the value of `%s` is fed, which has become a table: assign it, or leave the variable out by tables=[...]"

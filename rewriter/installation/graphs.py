@@ -35,8 +35,6 @@ from rewriter.rewrite_graph import rewrite_and_view
 from rewriter.table_settings import DEFAULT
 from runtime.table.anchor import GraphAnchor
 
-__all__ = ["Graphs"]
-
 _log = logging.getLogger("rewriter")
 _VARIABLES = (tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
 _LATE = (

@@ -19,8 +19,6 @@ from rewriter.facts import Bound
 from runtime import _tf_private_tapes
 from runtime.keras.whole_variable import WholeVariable
 
-__all__ = ["HashedIds", "bound_of"]
-
 _NOTED = "_recmigrate_wide_ids"
 _HASHING, _VOCABULARIES = ("Hashing", "HashedCrossing"), ("StringLookup", "IntegerLookup")
 _ELSEWHERE = (

@@ -32,8 +32,6 @@ from runtime.keras.embedding import embedding_class
 from runtime.keras.replaceable import reason_to_stay
 from runtime.keras.whole_variable import WholeVariable, created_as, in_place_of
 
-__all__ = ["KerasLayers"]
-
 _log = logging.getLogger("rewriter")
 #: The package of Keras 2 beside Keras 3.
 _SECOND = "tf_keras"

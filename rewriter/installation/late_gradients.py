@@ -9,8 +9,6 @@ import tensorflow as tf
 from rewriter.apply.partitions import row_keys
 from rewriter.installation.whole import Whole
 
-__all__ = ["joined_gradient", "terms_of"]
-
 
 def terms_of(whole: Whole, graph: tf.Graph) -> list[tf.Tensor]:
     """Return the values float32 [2] of the terms over all rows: half the squares, and the absolute values."""

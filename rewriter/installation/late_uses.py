@@ -27,8 +27,6 @@ from rewriter.plan.plan import Plan
 from runtime.table.create import tables
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["LateUses"]
-
 #: Ops that set a whole variable, and those that read one by its handle.
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 

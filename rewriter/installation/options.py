@@ -9,8 +9,6 @@ from typing import Any
 
 from rewriter.table_settings import TableSettings
 
-__all__ = ["Options"]
-
 
 @dataclass(frozen=True)
 class Options:

@@ -15,8 +15,6 @@ from rewriter.installation.checkpoints import opened
 from runtime.checkpoint.bundle import read_as_stored
 from runtime.checkpoint.row_layout import columns_of
 
-__all__ = ["Restores", "run_by"]
-
 
 class Restores:
     """The RestoreV2 ops of a graph whose paths are fed, looked up again when the graph has grown.

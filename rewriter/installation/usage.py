@@ -10,8 +10,6 @@ from rewriter.plan.growth_lines import growth_lines
 from rewriter.table_settings import TableSettings
 from runtime.table.status import TableStatus, status
 
-__all__ = ["Usage", "summary"]
-
 
 class Usage:
     """The greatest size that was seen of each table."""

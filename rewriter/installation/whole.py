@@ -14,8 +14,6 @@ from runtime._tf_private import SaveableObject, SaveSpec
 from runtime.lookup.all_rows import rows_in_place
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["SavedRows", "Whole"]
-
 
 @dataclass(frozen=True)
 class Whole:

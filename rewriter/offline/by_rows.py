@@ -20,8 +20,6 @@ from rewriter.offline.prune import become, prune
 from rewriter.plan.planner import make_plan
 from runtime import native
 
-__all__ = ["judged_by_rows", "read_by_rows"]
-
 
 def judged_by_rows(view: GraphView, tables: Any, kept: Collection[str]) -> tuple[RowsRead, GraphView]:
     """Return the edits by which more variables move, but for those `kept`, and a view of the graph with them."""

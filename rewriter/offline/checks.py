@@ -13,8 +13,6 @@ from rewriter.offline.prune import Pruned
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 
-__all__ = ["check_import", "check_result", "view_of"]
-
 _COLOCATION = "_class"
 
 

@@ -13,8 +13,6 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.graph.reasons import reason_of
 from runtime import native
 
-__all__ = ["imported"]
-
 
 def _runs_itself(functions: Iterable[Any]) -> str:
     """Return a function of a library that is an op of itself, directly or indirectly; empty if there is none."""

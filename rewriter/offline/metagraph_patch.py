@@ -11,8 +11,6 @@ from typing import Any
 from rewriter.graph.control_flow import CONTEXTS
 from rewriter.graph.metagraph_names import op_of, variable_in
 
-__all__ = ["names_without", "patched"]
-
 
 def patched(source: Any, before: Any, after: Any, gone: Collection[str]) -> Any:
     """Return `source` with every difference between the exported MetaGraphDefs `before` and `after` applied.

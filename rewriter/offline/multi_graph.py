@@ -10,8 +10,6 @@ from rewriter.facts import Refusal
 from rewriter.offline.rewriting import Rewritten, judge_meta_graph, rewrite_meta_graph
 from rewriter.plan.plan import Plan
 
-__all__ = ["judge_meta_graphs", "rewrite_meta_graphs"]
-
 Judged = TypeVar("Judged", Plan, Rewritten)
 
 

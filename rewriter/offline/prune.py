@@ -16,8 +16,6 @@ from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import ASKS, carried_uses, carries
 
-__all__ = ["Pruned", "become", "prune", "reads", "touched"]
-
 #: Op types that are useless without their variable.
 _IDLE = (*ASSIGNMENTS, *ASKS, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
 _FED = ("Placeholder", "PlaceholderWithDefault", "PlaceholderV2")

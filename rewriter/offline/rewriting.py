@@ -29,8 +29,6 @@ from rewriter.patterns.branches import carried_uses
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 
-__all__ = ["Rewritten", "judge_meta_graph", "rewrite_graph_def", "rewrite_meta_graph"]
-
 v1 = tf.compat.v1
 _KEYS = v1.GraphKeys
 #: Name of the Saver that is added for the tables of a graph without one.

@@ -15,8 +15,6 @@ from rewriter.offline.rewriting import Rewritten
 from rewriter.offline.saver_ops import check_saver
 from runtime import native
 
-__all__ = ["write_saved_model"]
-
 v1 = tf.compat.v1
 _VARIABLES = Path("variables", "variables")
 #: Files that are written anew, or only describe the source.

@@ -7,8 +7,6 @@ from typing import Any
 
 from rewriter._tf_private import stateful_types
 
-__all__ = ["check_saver"]
-
 #: Ops with effects between a checkpoint and variables, beside those of tables, whose names begin with `Rec`.
 _KNOWN = frozenset(
     [

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from rewriter.facts import Assignment, Table
 from rewriter.graph.view import GraphView
 
-__all__ = ["Assigned", "results_of", "sort_assignments"]
-
 _CHECKPOINTS = ("RestoreV2", "LoadAndRemapMatrix")
 _HANDED_ON = ("Identity", "Reshape")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from rewriter import _tf_private
 from rewriter.graph.view import GraphView
 
-__all__ = ["KEPT", "NO_EFFECT", "strange_setting"]
-
 #: Attributes that the patterns read; each is preserved or refused, depending on its value.
 KEPT = {
     "batch_dims": "a gather along other axes than rows is refused",

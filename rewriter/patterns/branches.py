@@ -9,22 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from rewriter.graph.view import GraphView, Tensor, Use
 
-__all__ = [
-    "ASKS",
-    "CLOSED",
-    "CONTROL_FLOW",
-    "ENTRIES",
-    "READS",
-    "SWITCHES",
-    "carried_uses",
-    "carries",
-    "computed_from",
-    "is_reference",
-    "readers",
-    "source",
-    "waited_for",
-]
-
 READS = ("ReadVariableOp", "Identity", "RefIdentity")
 SWITCHES = ("Switch", "RefSwitch")
 ENTRIES = ("Enter", "RefEnter")

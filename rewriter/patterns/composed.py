@@ -11,8 +11,6 @@ from rewriter.patterns.branches import source
 from rewriter.patterns.duplicates import before_summing
 from rewriter.patterns.matching import Match, Mismatch, Node, match, node
 
-__all__ = ["adam_update", "descent_update"]
-
 _SCATTERED = {
     "ResourceScatterAdd": node("Mul", node("Neg", "values"), "rate"),
     "ResourceScatterSub": node("Mul", "values", "rate"),

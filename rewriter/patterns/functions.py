@@ -9,8 +9,6 @@ from rewriter.graph.bodies import Body, body_of_function, body_of_graph, called
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import READS
 
-__all__ = ["InnerUse", "inner_uses", "why_not_entered"]
-
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 

@@ -14,8 +14,6 @@ from rewriter.patterns.duplicates import UNIQUE, before_summing
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.whole_table import dense_gradient, only_in
 
-__all__ = ["DENSE", "FUSED", "dense_update", "fused_update"]
-
 Hyper = int | float | str
 
 

@@ -11,8 +11,6 @@ from rewriter.facts import NewRows
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.matching import Match, Mismatch, match, node
 
-__all__ = ["new_rows"]
-
 _FORMS = {"RandomNormal": "normal", "TruncatedNormal": "truncated_normal", "RandomUniform": "uniform"}
 #: Ops that draw from a standard normal or from [0, 1), with the runtime's name for the distribution.
 _DRAWS = {"RandomStandardNormal": "normal", "TruncatedNormal": "truncated_normal", "RandomUniform": "uniform"} | {

@@ -12,8 +12,6 @@ from typing import TypeAlias
 
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["ANY", "Match", "Mismatch", "Node", "Pattern", "match", "node"]
-
 #: Matches any tensor without naming it.
 ANY = "_"
 

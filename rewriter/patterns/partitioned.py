@@ -15,8 +15,6 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import source
 from rewriter.patterns.matching import Match, Mismatch, match, node
 
-__all__ = ["Stitch", "find_stitches", "join_parts", "named"]
-
 _STITCHES = ("ParallelDynamicStitch", "DynamicStitch")
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
 _MOD_PART, _MOD_ROW = node("FloorMod", "ids", "count"), node("FloorDiv", "ids", "count")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from rewriter.graph.view import GraphView
 
-__all__ = ["PRODUCT", "SEGMENTS", "is_gradient_of_product", "is_product"]
-
 #: Op types; input 0 is the table, input 1 the ids. The ops stay, and pool the rows that the new lookup returns.
 SEGMENTS = tuple(
     f"SparseSegment{combiner}{form}" for combiner in ("Sum", "Mean", "SqrtN") for form in ("", "WithNumSegments")

@@ -13,8 +13,6 @@ from rewriter.facts import VARIABLES, Optimizer, RowOp
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.branches import carries, source
 
-__all__ = ["ROW_WRITES", "Composed", "composed_steps", "row_write", "slots_beside", "writes_rows"]
-
 _HOW = {"Update": "set", "Add": "add", "Sub": "sub"}
 _REF_WRITES = {f"Scatter{nested}{kind}": how for kind, how in _HOW.items() for nested in ("", "Nd")}
 #: Types of ops that write single rows, and how.

@@ -15,8 +15,6 @@ from rewriter.patterns.branches import READS, source
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.pooled import is_gradient_of_product
 
-__all__ = ["ARITHMETIC", "DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
-
 #: Ops of the gradient of a term that may read the whole variable.
 ARITHMETIC = ("Mul", "Sign", "Neg")
 _SUMS = ("AddN", "AddV2", "Add")

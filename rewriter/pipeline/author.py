@@ -16,8 +16,6 @@ from rewriter import _tf_private
 from rewriter.graph.iterators import GETTERS, MAKERS
 from rewriter.pipeline.lookups import readings
 
-__all__ = ["get_initializer", "get_target_batch", "note_getter"]
-
 #: By the op that reads extended elements: names of the original op and of its iterator.
 _moved: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 

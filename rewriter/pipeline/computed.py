@@ -14,8 +14,6 @@ from rewriter.pipeline.cones import CAPTURED
 from rewriter.pipeline.facts import Inputs
 from runtime import native
 
-__all__ = ["Computed"]
-
 
 class Computed:
     """What the datasets of one family of iterators compute in addition, as a function of their elements."""

@@ -10,8 +10,6 @@ from rewriter.graph.bodies import reached
 from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["ENTRANCES", "Cone", "Origin", "through_branches"]
-
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: Op types that pass a tensor into a v1 branch or loop.

@@ -10,8 +10,6 @@ from rewriter.graph.view import GraphView, Use
 from rewriter.pipeline.facts import Inputs
 from rewriter.plan.plan import ControlEdit, InputEdit
 
-__all__ = ["Edits"]
-
 
 @dataclass(frozen=True)
 class Edits:

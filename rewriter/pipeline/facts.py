@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rewriter.graph.view import Tensor
 
-__all__ = ["IdsOf", "Inputs", "Staying"]
-
 
 @dataclass(frozen=True)
 class IdsOf:

@@ -21,8 +21,6 @@ from rewriter.pipeline.computed import Computed
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.plan import SCOPE, PipelinePlan
 
-__all__ = ["PipelineParts"]
-
 
 class PipelineParts:
     """The ops that a plan needs, built in the graph, by the plan's part names."""

@@ -14,8 +14,6 @@ from runtime import ranks
 from runtime.table.create import tables as runtime_tables
 from runtime.table.table import Table
 
-__all__ = ["Reading", "lookups_of", "readings"]
-
 _NOT_PERMITTED = "the lookup does not have modify_graph=True, which permits it"
 _EXCHANGED = "they are exchanged between several ranks"
 _INSERTING = ("OrInsert", "AndAdmit", "Expand", "LookupPlaces")

@@ -18,8 +18,6 @@ from rewriter.pipeline.live import PipelineParts
 from rewriter.pipeline.lookups import lookups_of
 from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
 
-__all__ = ["move_ids"]
-
 
 @uncollected()
 def move_ids(

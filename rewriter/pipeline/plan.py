@@ -17,8 +17,6 @@ from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
 from rewriter.plan.plan import ControlEdit, InputEdit
 
-__all__ = ["SCOPE", "PipelinePlan", "plan_pipeline"]
-
 #: Name scope of all ops that a pipeline adds.
 SCOPE = "recmigrate/ids/"
 

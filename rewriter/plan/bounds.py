@@ -15,8 +15,6 @@ from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS, Shown
 from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 
-__all__ = ["with_bounds"]
-
 #: A hash modulo a greater number bounds nothing that memory holds.
 _WIDE = 2**48
 #: What may bound ids, what says most first: of a vocabulary, the words that are not in it go to buckets.

@@ -16,19 +16,6 @@ from rewriter.plan.comparisons import BOUNDS, passes_all
 from rewriter.plan.vocabularies import FINDS, number_of, other_id
 from runtime.storage.buckets import Buckets
 
-__all__ = [
-    "HANDS_ON",
-    "HANDS_ON_ALL",
-    "HASHES",
-    "POOLED_GRADIENTS",
-    "REMAINDERS",
-    "Bucketing",
-    "Group",
-    "Shown",
-    "groups_of",
-    "handed_on",
-]
-
 #: Ops that hash, with the output that has the buckets.
 HASHES = {
     "StringToHashBucketFast": 0,

@@ -19,8 +19,6 @@ from rewriter.plan.buckets import POOLED_GRADIENTS, Bucketing, Group, Shown, han
 from rewriter.plan.comparisons import tells_none_apart
 from runtime.storage.buckets import Buckets
 
-__all__ = ["Chain", "chain_of"]
-
 #: Ops that read how many ids there are.
 _COUNTS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
 _UNIQUE = ("Unique", "UniqueV2")

@@ -21,8 +21,6 @@ from rewriter.plan.buckets import HANDS_ON_ALL, Bucketing, Group, Shown, groups_
 from rewriter.plan.chains import Chain, chain_of
 from runtime.storage.buckets import Buckets
 
-__all__ = ["Place", "Wide", "find_wide"]
-
 _DATASET = re.compile(r"(?:Experimental)?(\w+)Dataset(?:V\d)?")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 #: Datasets whose elements have components of those of their inputs, one by one.

@@ -6,8 +6,6 @@ from rewriter.analysis.candidates import VARIABLES
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.plan.planner import make_plan
 
-__all__ = ["explain"]
-
 
 def explain(view: GraphView, name: str) -> str:
     """Return what happens to the variable nearest to a tensor (`ops/name:0`, or the op's name), and why.

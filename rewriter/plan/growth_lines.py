@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from rewriter.facts import Bound, Table
 
-__all__ = ["bound_of", "growth_lines"]
-
 _MOST = 5
 _BECAUSE = {
     "buckets": "ids are hashed or divided into buckets",

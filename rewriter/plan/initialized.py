@@ -16,8 +16,6 @@ from rewriter.plan.parts import part
 from rewriter.plan.plan import ControlEdit, InputEdit
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["asked", "asked_in_place", "started_parts"]
-
 
 def asked_in_place(view: GraphView, table: Table) -> Iterator[Use]:
     """Yield the queries of the table's variables and slots themselves, not of copies passed into a branch or loop."""

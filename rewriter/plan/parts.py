@@ -8,8 +8,6 @@ from rewriter.facts import Table
 from rewriter.graph.view import Use
 from rewriter.plan.plan import ControlEdit, InputEdit
 
-__all__ = ["Part", "lookup_part", "part"]
-
 
 @dataclass(frozen=True)
 class Part:

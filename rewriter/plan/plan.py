@@ -12,8 +12,6 @@ from rewriter.graph.view import Use
 from rewriter.plan.region import Region
 from rewriter.plan.table_line import table_line
 
-__all__ = ["ControlEdit", "InputEdit", "Plan"]
-
 
 @dataclass(frozen=True)
 class InputEdit:

@@ -18,8 +18,6 @@ from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.region_cut import with_regions
 from rewriter.plan.starts import started
 
-__all__ = ["make_plan"]
-
 
 def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:
     """Judge the variables of a graph (`tables`: "auto" for all that are looked up, or names) and list the edits.

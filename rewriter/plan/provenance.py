@@ -10,8 +10,6 @@ from rewriter.facts import Table
 from rewriter.plan.plan import Plan
 from rewriter.plan.region import ADDED, Region
 
-__all__ = ["with_sources"]
-
 #: Returns the user's line for each given op that has one.
 Sources = Callable[[Iterable[str]], Mapping[str, str]]
 

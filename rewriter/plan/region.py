@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ADDED", "KEPT", "REMOVED", "Arrow", "Box", "Region"]
-
 KEPT, REMOVED, ADDED = "kept", "removed", "added"
 
 

@@ -13,8 +13,6 @@ from rewriter.patterns.branches import ASKS
 from rewriter.plan.plan import Plan
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 
-__all__ = ["with_regions"]
-
 #: Maximum number of boxes by role; the last box stands for all further ops.
 _BOXES = {"lookup": 3, "ids": 2, "reader": 3}
 

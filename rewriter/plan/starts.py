@@ -9,8 +9,6 @@ from rewriter.graph.view import GraphView
 from rewriter.plan.parts import part
 from rewriter.plan.plan import ControlEdit
 
-__all__ = ["started"]
-
 
 def started(view: GraphView, table: Table) -> list[ControlEdit]:
     """Return the edits of the ops that start rows or slots of a table, and of the groups of such ops.

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from rewriter.facts import Refusal
 
-__all__ = ["stay_lines"]
-
 _NAMES = re.compile("`[^`]*`")
 _MOST = 5
 

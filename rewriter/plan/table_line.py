@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from rewriter.facts import Table
 from runtime.storage.buckets import Buckets
 
-__all__ = ["table_line"]
-
 
 def table_line(table: Table) -> str:
     """Return one line that says what happens to a variable."""

@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["FINDS", "number_of", "other_id"]
-
 #: Ops that look words up, with the id of all others as their third input.
 FINDS = ("LookupTableFindV2",)
 _LIKE = {"ZerosLike": 0, "OnesLike": 1}

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.meta_layout import layout_of
 
-__all__ = ["Seen", "mergeable", "meta_of_rank", "parse", "with_seen"]
-
 _MARK = 0x6E656573  # marks the beginning of the counters
 _Ints = NDArray[np.int64]
 

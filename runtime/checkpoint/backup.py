@@ -18,20 +18,6 @@ from pathlib import Path
 
 import tensorflow as tf
 
-__all__ = [
-    "exists",
-    "free_name",
-    "link",
-    "link_bundle",
-    "named",
-    "of",
-    "on_disk",
-    "prefix_of",
-    "remove_bundle",
-    "rename_in_state",
-    "set_aside",
-]
-
 _META = "meta"
 
 

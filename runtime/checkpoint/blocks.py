@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
 from runtime.checkpoint.bundle_index import places
 
-__all__ = ["BLOCK_BYTES", "BlockReader", "BlockWriter"]
-
 #: Bytes of a tensor that are in memory at once.
 BLOCK_BYTES = 1 << 25
 

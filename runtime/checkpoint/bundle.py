@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from runtime import _tf_private
 
-__all__ = ["Bundle", "CheckpointError", "is_read_as_stored", "read_all", "read_as_stored", "write_bundle"]
-
 _as_stored: ContextVar[bool] = ContextVar("as_stored", default=False)
 
 

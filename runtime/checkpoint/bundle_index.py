@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from tensorflow.core.protobuf import tensor_bundle_pb2
 
-__all__ = ["Place", "places"]
-
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
 _LITTLE = 0

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.rows import TableRows
 
-__all__ = ["Delta", "apply_delta"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Delta:

@@ -19,8 +19,6 @@ from runtime.checkpoint import backup
 from runtime.checkpoint.admission_counters import mergeable
 from runtime.checkpoint.increments import Increments
 
-__all__ = ["NOTHING", "Baseline", "History", "Writer"]
-
 
 class Baseline(NamedTuple):
     """What a saver keeps of a saved table: keys int64 [n], fingerprints of the rows int64 [n], metadata."""

@@ -16,8 +16,6 @@ from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import DELTA_JOINT, DELTA_PARTS, part_names
 from runtime.table.anchor import GraphAnchor
 
-__all__ = ["IncrementalSaver"]
-
 _v1 = tf.compat.v1
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from runtime.checkpoint.bundle import CheckpointError
 
-__all__ = ["Entry", "Increments", "chain_of"]
-
 _SUFFIX = ".increments.json"
 _FORMAT = 1
 

@@ -12,8 +12,6 @@ from runtime import native
 from runtime.checkpoint.rows import TableRows
 from runtime.table.table import Table
 
-__all__ = ["replace_rows", "snapshot_rows", "snapshot_tensors"]
-
 _snapshots: weakref.WeakKeyDictionary[Table, Any] = weakref.WeakKeyDictionary()
 
 

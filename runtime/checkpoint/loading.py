@@ -10,8 +10,6 @@ from runtime.checkpoint.delta import Delta, apply_delta
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import TableRows, delta_names, delta_part_names, part_names, read_rows, table_names
 
-__all__ = ["check", "latest_complete", "load_rows", "load_tables"]
-
 
 def check(path: str | Path) -> None:
     """Read a checkpoint, with all that an increment builds on, and verify checksums.

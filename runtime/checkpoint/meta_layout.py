@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.storage.buckets import DIVIDED, WHOLE, Buckets, says_division
 
-__all__ = ["MetaLayout", "divided", "layout_of"]
-
 _DECAYED, _REPLAYED, _NARROW = 3, 4, 5  # formats, as the engine numbers them
 _DECAYS = "keras_adamw"  # it has the factor of weight decay in format 2 as well
 _VALUE_DTYPES = (tf.float32, tf.bfloat16, tf.float16)

@@ -20,8 +20,6 @@ from runtime.checkpoint.loading import load_tables
 from runtime.checkpoint.rows import TableRows, slot_names
 from runtime.table.table import Table
 
-__all__ = ["export_numpy", "read_numpy"]
-
 #: From 2 on, `meta.json` has checksums: of each file, and of all else that it says.
 _FORMAT = 2
 # Further values per row, after the slots: step counters and the like, for some optimizers and settings.

@@ -16,8 +16,6 @@ from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import DELTA_PARTS, PARTS
 from runtime.table.table import Table
 
-__all__ = ["IncrementalCheckpoint"]
-
 _DELTA = "delta_"
 
 

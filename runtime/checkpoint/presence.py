@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from runtime import _tf_private
 
-__all__ = ["restored", "tables_in"]
-
 
 def restored(prefix: str | tf.Tensor, names: Sequence[str | tf.Tensor], types: Sequence[tf.DType]) -> list[tf.Tensor]:
     """Return whole tensors of the checkpoint `prefix`."""

@@ -20,8 +20,6 @@ from runtime.native.base_keys import are_base_keys
 from runtime.storage.buckets import Buckets
 from runtime.table.table import Table
 
-__all__ = ["restore_table"]
-
 _NO_OPTIMIZER = optimizer_kind("none")
 
 

@@ -19,8 +19,6 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.presence import restored
 from runtime.table.clusters.servers import ROWS
 
-__all__ = ["Column", "columns_of", "read_column", "restored_column", "stated"]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -13,21 +13,6 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variable_names import full_names
 from runtime.native.update_rules import UPDATE_RULES, joined_kind, rule_of
 
-__all__ = [
-    "DELTA_JOINT",
-    "DELTA_PARTS",
-    "PARTS",
-    "TableRows",
-    "delta_names",
-    "delta_part_names",
-    "optimizer_kind",
-    "optimizer_slots",
-    "part_names",
-    "read_rows",
-    "slot_names",
-    "table_names",
-]
-
 #: The tensors of a table in a checkpoint, and in an increment.
 PARTS = ("keys", "values", "slots", "meta")
 DELTA_PARTS = (*PARTS, "removed")

@@ -15,8 +15,6 @@ from runtime.table.anchor import as_base
 from runtime.table.clusters.servers import ROWS
 from runtime.table.table import Table
 
-__all__ = ["StockVariable"]
-
 _TYPES = (tf.int64, tf.float32, tf.float32, tf.int64)
 
 

@@ -16,8 +16,6 @@ from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.native.update_rules import UPDATE_RULES
 
-__all__ = ["find_slots", "find_variable", "optimizers_by_slots", "slots_in_version_1", "v1_slot_names"]
-
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 # The runtime's slot names, with Keras' names for them.

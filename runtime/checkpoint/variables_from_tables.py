@@ -15,8 +15,6 @@ from runtime import _tf_private_savers
 from runtime.checkpoint.presence import restored, tables_in
 from runtime.table.anchor import GraphAnchor
 
-__all__ = ["is_rewritten", "restore_from_tables"]
-
 #: For each rewritten graph: the shapes [rows, ...] of the variables that it does not train.
 _shapes: WeakKeyDictionary[tf.Graph, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
 

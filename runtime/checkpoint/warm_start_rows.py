@@ -13,8 +13,6 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.presence import restored
 from runtime.table.anchor import GraphAnchor, no_variable
 
-__all__ = ["Vocabulary", "is_replaced", "start_by_vocabulary", "start_from_variable"]
-
 
 @dataclass(frozen=True)
 class Vocabulary:

@@ -21,8 +21,6 @@ from runtime.table.anchor import GraphAnchor, no_variable
 from runtime.table.create import tables
 from runtime.table.table import Table
 
-__all__ = ["rows_or_tensor"]
-
 
 def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
     """Return the pairs of `init_from_checkpoint`, with names and scopes resolved to tables."""

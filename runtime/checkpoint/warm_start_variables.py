@@ -15,8 +15,6 @@ from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names,
 from runtime.checkpoint.variable_names import find_slots, find_variable
 from runtime.table.table import Table
 
-__all__ = ["warm_start"]
-
 # Number of rows written at once, to limit the memory for copies.
 _CHUNK = 1 << 16
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-__all__ = ["NoSuchModule", "lacking"]
-
 
 def lacking(
     module: str, facade: str, remedy: str = "use its counterpart in tf.compat.v1, or leave it out"

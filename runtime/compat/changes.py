@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-__all__ = ["ABSENT", "Changes"]
-
 #: Marks an attribute or module that did not exist.
 ABSENT = object()
 

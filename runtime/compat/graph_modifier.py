@@ -9,8 +9,6 @@ import functools
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-__all__ = ["GROUP", "part"]
-
 GROUP = "recmigrate.graph_modifier"
 #: The entry point of setup.cfg, for a source tree that is on the path but not installed.
 _UNINSTALLED = EntryPoint("rewriter", "rewriter", GROUP)

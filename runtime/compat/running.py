@@ -16,8 +16,6 @@ from typing import Any
 
 from runtime.compat.settings import add_options
 
-__all__ = ["parsed", "run_program"]
-
 _TOOLS = (__file__, runpy.__file__, contextlib.__file__)
 
 

@@ -11,8 +11,6 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, ParamSpec, TypeVar
 
-__all__ = ["add_options", "as_arguments", "heeding"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 _SWITCH = {"1": True, "true": True, "0": False, "false": False, "": False}

@@ -17,8 +17,6 @@ import tensorflow as tf
 
 import runtime
 
-__all__ = ["served"]
-
 #: Parts that no such program needs and that are slow to import.
 _LEFT_OUT = ("keras",)
 

@@ -23,8 +23,6 @@ from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, read_pa
 from runtime.embedding_variable.counted_table import CountedTable, Slots
 from runtime.ranks import placements
 
-__all__ = ["Rows", "read", "read_increment", "restored", "saved", "shard"]
-
 #: Tensors that were read of variables in a graph, by prefix, variable and slots; names do not keep the graph alive.
 _read: weakref.WeakKeyDictionary[tf.Graph, dict[Any, list[str]]] = weakref.WeakKeyDictionary()
 

@@ -14,8 +14,6 @@ import tensorflow as tf
 
 from runtime import _tf_private
 
-__all__ = ["BLOOM", "BUCKETS", "INCREMENT", "filled", "read_parts"]
-
 #: Number of buckets that keys are hashed to and that are assigned to parts; also the largest number of parts.
 BUCKETS = 1000
 #: Prefix of `keys` and the other tensor names of an increment.

@@ -16,8 +16,6 @@ from runtime.table.arguments import TableArguments, checked_value_dtype
 from runtime.table.clusters.servers import shards_of
 from runtime.table.create import new_in_graph, tables
 
-__all__ = ["counted_table", "create_counted_table"]
-
 v1: Any = tf.compat.v1
 _KEYS = (tf.int64, tf.int32, tf.string)
 

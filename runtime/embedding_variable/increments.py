@@ -20,8 +20,6 @@ from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.counted_table import Slots
 from runtime.ranks.process_group import refuse_a_part
 
-__all__ = ["ChangedRows"]
-
 _v1: Any = tf.compat.v1
 _KEPT = ("keys", "freqs", "versions", "values")
 _WAITING = ("keys_filtered", "freqs_filtered", "versions_filtered")

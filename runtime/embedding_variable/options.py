@@ -15,8 +15,6 @@ from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.arguments import checked_value_dtype
 
-__all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]
-
 
 @dataclass(frozen=True)
 class Admission:

@@ -18,8 +18,6 @@ from runtime.storage.buckets import Buckets, buckets_of
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
 
-__all__ = ["embedding_column", "shared_embedding_columns"]
-
 v1: Any = tf.compat.v1
 _LONGEST = 100  # maximum length of a table's name
 #: The tables of Keras layers, by state manager and column.

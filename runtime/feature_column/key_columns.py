@@ -21,21 +21,6 @@ from runtime.embedding_variable.options import KeyRules
 from runtime.lookup import counted_pooled
 from runtime.lookup.counted import int_keys
 
-__all__ = [
-    "KeyColumn",
-    "Keys",
-    "categorical_column_with_keys",
-    "is_of_keys",
-    "key_column",
-    "keyed_embedding_column",
-    "keyed_shared_embedding_columns",
-    "over_keys",
-    "sequence_categorical_column_with_keys",
-    "sequence_of",
-    "shared_over_keys",
-    "tables_in_scope",
-]
-
 v1: Any = tf.compat.v1
 _BUCKETS = 2**63 - 1
 _TYPES = (tf.string, tf.int64, tf.int32)

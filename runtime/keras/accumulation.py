@@ -13,8 +13,6 @@ import tensorflow as tf
 
 from runtime.table.eager_anchor import EagerAnchor
 
-__all__ = ["RowGradients", "accumulating", "divisible", "prepared", "summed"]
-
 
 class RowGradients(tf.Module):  # type: ignore[misc]
     """The sums of a table's gradients since its last update: `keys` int64 [n] and `values` float32 [n, dim]."""

@@ -15,8 +15,6 @@ from runtime.storage.buckets import Buckets
 from runtime.table.anchor import without_base
 from runtime.table.table import Table
 
-__all__ = ["OTHERS", "FreeIds", "IntegerLookup", "StringLookup", "lookup_class"]
-
 #: What a file of Keras calls the ids that are not in the matrix, and their rows.
 OTHERS = ("other_keys", "other_values")
 #: Arguments by which a layer gives something else than the ids of words, with what they must be.

@@ -20,8 +20,6 @@ from runtime.keras.whole_variable import WholeVariable
 from runtime.lookup.all_rows import all_rows
 from runtime.table.eager_anchor import EagerAnchor
 
-__all__ = ["adapt"]
-
 _GROUP = "recmigrate"
 #: A table with fewer rows than its matrix, by this factor and more than so many, has no matrix in the file.
 _SPARSE, _SMALL = 8, 1 << 20

@@ -15,8 +15,6 @@ from runtime.keras.one_device import require_one_process
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
-__all__ = ["follow", "keras_of"]
-
 
 def follow(layer: Any, name: str, table: Table) -> None:
     """Let a layer train the table of one of its columns as a weight, and save it with its weights.

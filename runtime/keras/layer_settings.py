@@ -16,8 +16,6 @@ import tensorflow as tf
 from runtime.keras.own_code import is_operation
 from runtime.keras.references import filled
 
-__all__ = ["complete", "configuration", "different", "same", "weight_rules"]
-
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 #: What every layer has, by its name in `vars` without an underscore: Keras 2 and 3 differ in that.
 _BASE = ("name", "trainable", "supports_masking", "autocast", "activity_regularizer")

@@ -9,8 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["freeze_as", "give_state"]
-
 
 def freeze_as(keras: Any, layer: Any, made: Any) -> None:
     """Let `made` and the layers inside train what `layer` trains; also decides the order of weights in Keras 2."""

@@ -17,8 +17,6 @@ from runtime.optimizers._base import RuleOptimizer, TableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.table.eager_anchor import EagerAnchor
 
-__all__ = ["NATIVE", "applying", "creating"]
-
 _REMEDY = "use SGD, Adagrad or Adam of keras.optimizers.legacy, or SGD, Adagrad, Adam or AdamW of keras.optimizers"
 #: What the update of a class may be overridden by.
 _STEPS = ("_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices")

@@ -11,8 +11,6 @@ from runtime.lookup.all_rows import all_rows
 from runtime.lookup.sparse import sparse_lookup
 from runtime.table.table import Table
 
-__all__ = ["filled", "looked_up", "sparse_rows"]
-
 
 def looked_up(table: Table, rows: int, ids: Any, trains: Any = True, name: str | None = None) -> Any:
     """Return the rows of ids; where a gradient leaves a loop, of the matrix of the ids below `rows`, read before it.

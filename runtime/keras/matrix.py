@@ -9,8 +9,6 @@ import tensorflow as tf
 from runtime.lookup.all_rows import all_rows
 from runtime.table.table import Table
 
-__all__ = ["Matrix", "MatrixOfKeras2"]
-
 
 class Matrix:
     """The rows of the ids below `input_dim`, float32 [input_dim, dim], as they are at each use.

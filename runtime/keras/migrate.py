@@ -20,8 +20,6 @@ from runtime.keras.own_code import is_graph, require_graphs, require_own_calls
 from runtime.keras.references import own_objects, reached
 from runtime.keras.replaceable import reason_to_stay, replacement
 
-__all__ = ["migrate"]
-
 _log = logging.getLogger("runtime")
 
 

@@ -9,8 +9,6 @@ from runtime._tf_private import DENIED
 from runtime._tf_private_functions import compile_but, refuse_in_training_ops
 from runtime.table.create import tables
 
-__all__ = ["guard"]
-
 
 @functools.cache
 def guard() -> None:

@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["is_graph", "is_operation", "require_graphs", "require_own_calls"]
-
 
 def is_graph(keras: Any, layer: Any) -> bool:
     """Return whether it is a model whose layers, and the calls of these, are known."""

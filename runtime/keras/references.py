@@ -9,8 +9,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["filled", "own_objects", "reached"]
-
 #: Values without parts that could be a layer or a variable.
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, tf.DType, tf.TensorShape)
 #: Packages whose own code names no layer of a user.

@@ -12,8 +12,6 @@ from runtime.lookup import penalties
 from runtime.lookup.whole_table import whole_table_l1, whole_table_l2
 from runtime.table.table import Table
 
-__all__ = ["factors", "penalty", "penalty_class"]
-
 
 def factors(regularizer: Any, owner: str) -> tuple[float, float]:
     """Return the factors of the sum of absolute values and of the sum of squares in a regularizer of Keras.

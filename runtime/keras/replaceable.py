@@ -11,8 +11,6 @@ from runtime.keras.embedding import embedding_class
 from runtime.keras.layer_settings import same, weight_rules
 from runtime.keras.regularizers import factors
 
-__all__ = ["matrix_of", "reason_to_stay", "replacement"]
-
 #: Floats that are copied into a table at a time.
 _BLOCK = 1 << 24
 

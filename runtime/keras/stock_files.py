@@ -14,8 +14,6 @@ from runtime.policy.base import put_matrix
 from runtime.ranks.process_group import refuse_a_part
 from runtime.table.table import Table
 
-__all__ = ["NAMES", "StockMatrix", "expect", "matrix_in", "named"]
-
 #: What the stock layers of Keras 2 and of Keras 3 call their matrix in a checkpoint.
 NAMES = ("embeddings", "_embeddings")
 _VALUE = "VARIABLE_VALUE"

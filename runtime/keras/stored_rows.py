@@ -11,8 +11,6 @@ from runtime.ranks.process_group import refuse_a_part
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
-__all__ = ["load_rows", "load_weights", "require_rows", "save_rows", "save_weights"]
-
 _PARTS = ("keys", "values", "slots", "meta")
 
 

@@ -17,8 +17,6 @@ from runtime.table.create import Anchors, create_table, created, tables
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
-__all__ = ["TableVariable", "table_variable"]
-
 _DEFAULTS = {name: one.default for name, one in inspect.signature(create_table).parameters.items()}
 
 

@@ -12,8 +12,6 @@ from runtime import _tf_private_keras
 from runtime.keras.free_ids import OTHERS
 from runtime.keras.whole_variable import WholeVariable
 
-__all__ = ["adapt", "tensorflow_variable"]
-
 
 def adapt(keras: Any, replace: Callable[..., None]) -> None:
     """Adapt a Keras module by `replace(owner, name, adapted)`."""

@@ -28,8 +28,6 @@ from runtime.table.create import Anchors, created
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
-__all__ = ["SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
-
 _VALUE = "VARIABLE_VALUE"
 #: The number of a slot in a row, by its names in Keras 2 and Keras 3.
 SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}

@@ -16,8 +16,6 @@ from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
-__all__ = ["all_rows", "rows_in_place"]
-
 _MOST = 2**63 - 1
 
 

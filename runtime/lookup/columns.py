@@ -11,8 +11,6 @@ from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse
 from runtime.table.columns import ColumnTable
 
-__all__ = ["column_lookup", "column_lookup_sparse"]
-
 
 @_tf_private.as_written
 def column_lookup(table: ColumnTable, ids: Any, is_train: Any = True, is_grad: bool = True) -> tf.Tensor:

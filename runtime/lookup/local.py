@@ -15,8 +15,6 @@ from runtime.policy import admission
 from runtime.ranks import placements
 from runtime.table.table import Table
 
-__all__ = ["local_lookup", "local_rows"]
-
 
 @_tf_private.as_written
 def local_lookup(

@@ -13,8 +13,6 @@ from runtime.lookup.serving_default import Default
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.table import Table
 
-__all__ = ["admitted_rows", "counted_rows", "current_rows", "device_rows", "trains"]
-
 
 def trains(table: Table, is_train: Any) -> bool:
     """Return whether a lookup inserts rows.

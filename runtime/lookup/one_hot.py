@@ -11,8 +11,6 @@ from runtime.lookup import id_checks
 from runtime.lookup.sparse import sparse_lookup
 from runtime.table.table import Table
 
-__all__ = ["one_hot_lookup"]
-
 
 @_tf_private.as_written
 def one_hot_lookup(

@@ -10,8 +10,6 @@ import tensorflow as tf
 from runtime.lookup.whole_table import idle_norms, whole_table_l1, whole_table_l2
 from runtime.table.table import Table
 
-__all__ = ["factors", "l1_norm", "l2_loss", "penalty", "regularized"]
-
 #: What `tf.contrib.layers` calls the functions that its regularizers are.
 _FUNCTIONS = {"l1": (1.0, 0.0), "l2": (0.0, 0.5), "sum_reg": (1.0, 1.0)}
 #: What it makes of a scale of 0.

@@ -12,8 +12,6 @@ from runtime.lookup import id_checks
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
 
-__all__ = ["prefetch"]
-
 
 @_tf_private.as_written
 def prefetch(table: Any, ids: Any) -> Any:

@@ -15,16 +15,6 @@ from runtime.lookup import id_checks
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 
-__all__ = [
-    "idle_norms",
-    "spelled_out",
-    "taken_by_all_rows",
-    "wants_dense_gradient",
-    "whole_table_l1",
-    "whole_table_l2",
-    "written_out",
-]
-
 Array = NDArray[Any]
 
 #: The first of three keys whose rows stand for terms (`native/ops/terms.cc`): of half the squares, of absolute values,

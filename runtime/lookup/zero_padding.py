@@ -12,9 +12,6 @@ from runtime import _tf_private
 from runtime.lookup.sparse import sparse_lookup
 from runtime.table.table import Table
 
-__all__ = ["ZeroPadded", "padded_lookup", "zero_padded"]
-
-
 #: Where the row of zeros is: instead of row 0, before row 0, or behind the last row.
 PLACES = ("first", "before", "last")
 

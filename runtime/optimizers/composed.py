@@ -9,8 +9,6 @@ import tensorflow as tf
 from runtime import native
 from runtime.table.table import Table
 
-__all__ = ["Column", "read_slot", "write_rows"]
-
 
 @dataclass(frozen=True)
 class Column:

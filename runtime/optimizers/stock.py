@@ -15,8 +15,6 @@ import tensorflow as tf
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 from runtime.table.anchor import Anchor
 
-__all__ = ["FORMS", "Form", "form_of", "update"]
-
 
 @dataclass(frozen=True)
 class Form:

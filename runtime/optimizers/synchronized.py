@@ -13,8 +13,6 @@ import tensorflow as tf
 from runtime import _tf_private_cluster
 from runtime.table.anchor import Anchor
 
-__all__ = ["ascending"]
-
 
 def ascending(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
     """Return the same gradient with ascending indices, each once: the gradients of equal ones are summed."""

@@ -13,8 +13,6 @@ from runtime import _validation
 from runtime.native.base_keys import MOST_BUCKETS
 from runtime.storage.buckets import Buckets, WideBuckets, buckets_of
 
-__all__ = ["buckets_below", "naming_buckets", "wide_buckets"]
-
 
 def wide_buckets(buckets: Any) -> int:
     """Return the largest multiple of N = `buckets` below 2**63, to hash or divide ids by in place of N.

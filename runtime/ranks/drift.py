@@ -19,8 +19,6 @@ from runtime.ranks.engine import RanksError
 from runtime.ranks.gradients import of_table
 from runtime.ranks.process_group import size, when_connected
 
-__all__ = ["refuse_drift", "watch", "watch_keras"]
-
 #: Ops with equal results on all ranks; Python functions are unknown and accepted.
 _SAME = (
     *("HorovodAllreduce", "HorovodGroupedAllreduce", "HorovodAllgather", "HorovodGroupedAllgather", "HorovodBroadcast"),

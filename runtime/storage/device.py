@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from runtime import _validation
 
-__all__ = ["Device", "device_of"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Device:

@@ -14,9 +14,6 @@ from runtime.table import arguments as table_arguments
 from runtime.table.create import create_table
 from runtime.table.table import Table
 
-__all__ = ["ColumnTable", "create_column_table"]
-
-
 _PLANNED = re.compile(r"columns:\d+")
 
 

@@ -13,8 +13,6 @@ from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
 from runtime.table.table_rows import TableRows
 
-__all__ = ["EagerAnchor"]
-
 
 class EagerAnchor(Anchor, _tf_private.ReadByPython):
     """The anchor of an eager table; a GradientTape watches it if it is trainable. Its rows are a tracked child."""

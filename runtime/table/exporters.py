@@ -6,8 +6,6 @@ import logging
 
 from runtime import _tf_private_estimator
 
-__all__ = ["tell_once"]
-
 _log = logging.getLogger("runtime")
 _told: list[str] = []
 

@@ -10,8 +10,6 @@ from runtime import _tf_private_estimator, native
 from runtime.ranks.process_group import why_not_a_part
 from runtime.table.anchor import HASHTABLE_COLLECTION, GraphAnchor
 
-__all__ = ["watch"]
-
 _WHO = "InMemoryEvaluatorHook"
 
 

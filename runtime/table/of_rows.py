@@ -17,8 +17,6 @@ from runtime.table.create import filled
 from runtime.table.table import Table
 from runtime.table.variable_places import checked_place
 
-__all__ = ["set_rows", "table_of_rows"]
-
 
 @_tf_private.as_written
 def table_of_rows(

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-__all__ = ["ReplacedVariable"]
-
 
 @dataclass(frozen=True)
 class ReplacedVariable:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-__all__ = ["refuse_replicas"]
-
 
 def refuse_replicas(variable: str) -> None:
     """Do nothing outside of replicas, and with a strategy of one device; `variable` is what an error begins with.

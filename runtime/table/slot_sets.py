@@ -7,8 +7,6 @@ from collections.abc import Hashable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-__all__ = ["SlotSets", "trainer_number"]
-
 #: As many as the engine can number (`updates/slot_sets.h`).
 _MOST = 8
 

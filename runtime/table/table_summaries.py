@@ -13,8 +13,6 @@ from runtime.table.status import status
 from runtime.table.table import Table
 from runtime.table.tier_summaries import tier_scalars
 
-__all__ = ["TableSummaryHook", "table_summaries"]
-
 
 def table_summaries(step: Any = None) -> None:
     """Write the scalars of all tables made in eager mode to the default summary writer at `step`.

@@ -10,8 +10,6 @@ from runtime import _validation
 from runtime.storage.tiers import KINDS, MEDIA
 from runtime.table.table import Table
 
-__all__ = ["tier_scalars", "tier_summaries"]
-
 _ROWS, _FOUND, _MEDIUM_BYTES, _MEMORY_BYTES, _COMPACTIONS = 2, 3, 4, 5, 8
 
 

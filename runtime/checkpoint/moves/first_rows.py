@@ -13,8 +13,6 @@ from runtime import native
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.meta_layout import layout_of
 
-__all__ = ["FirstRows", "initializers_of"]
-
 
 def initializers_of(path: str) -> dict[str, str]:
     """Return the initializer of each table in the MetaGraph that a Saver wrote beside the checkpoint `path`."""

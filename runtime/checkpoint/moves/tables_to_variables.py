@@ -28,8 +28,6 @@ from runtime.checkpoint.variable_names import find_slots, v1_slot_names
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.native.update_rules import UPDATE_RULES, sets_of
 
-__all__ = ["Back", "MovedBack", "move_tables"]
-
 _POWER = re.compile(r"(.*/)?(beta[12]_power)")
 #: In the original, a second Adam numbers its counters.
 _WANTED_POWER = re.compile(r"(.*/)?(beta[12]_power)(_\d+)?")

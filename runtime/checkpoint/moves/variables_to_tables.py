@@ -21,8 +21,6 @@ from runtime.initializers import table_seed
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.storage.buckets import Buckets
 
-__all__ = ["Move", "Moved", "move_variables", "refuse_objects"]
-
 _POWER = re.compile(r"(?:.*/)?(beta[12]_power)(?:_\d+)?")
 #: Scopes of the step counters of the tables' Adam: it is the only one, or a second one beside that of other variables.
 _SCOPES = ("Adam", "Adam_1")

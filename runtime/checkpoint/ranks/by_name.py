@@ -17,8 +17,6 @@ from runtime.ranks.engine import RanksError
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
 
-__all__ = ["restore_tables", "save_tables"]
-
 
 def save_tables(folder: str, tables: Any) -> None:
     """Save tables with their slots in a directory, in eager mode; every rank must call it with the same path.

@@ -17,8 +17,6 @@ from runtime.table.create import tables
 from runtime.table.eager_resource import TableResource
 from runtime.table.table import Table
 
-__all__ = ["restore", "save"]
-
 
 def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
     """Save what all ranks hold, in eager mode; every rank must call it with the same path on a shared file system.

@@ -23,8 +23,6 @@ from runtime.table.anchor import GraphAnchor
 from runtime.table.clusters.servers import ROWS
 from runtime.table.table import Table
 
-__all__ = ["CountedImport", "Import", "import_of"]
-
 _v1: Any = tf.compat.v1
 _Ints = NDArray[np.int64]
 

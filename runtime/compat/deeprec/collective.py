@@ -12,8 +12,6 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.compat.changes import Changes
 
-__all__ = ["CollectiveStrategy"]
-
 v1: Any = tf.compat.v1
 _KINDS = ("sok", "hb")
 _ALONE = ("Optimizer", "SyncReplicasOptimizer")

@@ -12,14 +12,6 @@ from runtime.compat.deeprec.variable import tables_of
 from runtime.lookup import counted
 from runtime.lookup.counted import int_keys
 
-__all__ = [
-    "Composed",
-    "DynamicEmbeddingVariable",
-    "MultiHashVariable",
-    "get_dynamic_dimension_embedding_variable",
-    "get_multihash_variable",
-]
-
 v1: Any = tf.compat.v1
 _OPERATIONS = ("add", "mul", "mult", "concat")
 

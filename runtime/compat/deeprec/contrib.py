@@ -9,15 +9,6 @@ import tensorflow as tf
 
 from runtime import _tf_private_columns
 
-__all__ = [
-    "_Linear",
-    "embedding_column",
-    "input_from_feature_columns",
-    "sequence_input_layer",
-    "shared_embedding_columns",
-    "weighted_sum_from_feature_columns",
-]
-
 v1: Any = tf.compat.v1
 
 

@@ -25,8 +25,6 @@ from runtime.embedding_variable.create import counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.table.admission_rules import CountingBloom
 
-__all__ = ["get_embedding_variable", "let_lookups_create", "lookups_creating"]
-
 _log = logging.getLogger("runtime")
 _lookups_create = False
 v1: Any = tf.compat.v1

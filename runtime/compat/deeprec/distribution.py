@@ -12,8 +12,6 @@ import tensorflow as tf
 
 from runtime.compat.changes import Changes
 
-__all__ = ["answer"]
-
 
 class _Distribution(NamedTuple):
     """What programs read of a distribution."""

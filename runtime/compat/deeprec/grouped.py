@@ -16,14 +16,6 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup.counted import int_keys, lookup_all
 from runtime.lookup.counted_pooled import lookup_sparse_all
 
-__all__ = [
-    "enable_distributed_strategy",
-    "enable_group_embedding",
-    "group_embedding_column_scope",
-    "group_embedding_lookup",
-    "group_embedding_lookup_sparse",
-]
-
 v1: Any = tf.compat.v1
 _COMBINERS = ("mean", "sum", "sqrtn")
 

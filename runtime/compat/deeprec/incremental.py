@@ -25,8 +25,6 @@ from runtime.checkpoint.increments import index_crc
 from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.increments import ChangedRows
 
-__all__ = ["FOLDER", "IncrementalSaver", "Saver"]
-
 v1: Any = tf.compat.v1
 _log = logging.getLogger("runtime")
 #: Directory of increments, inside that of the complete checkpoints.

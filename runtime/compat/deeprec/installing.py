@@ -28,8 +28,6 @@ from runtime.compat.deeprec.modules import CATEGORIES, add_modules
 from runtime.compat.settings import heeding
 from runtime.optimizers import deeprec as optimizers
 
-__all__ = ["install", "uninstall"]
-
 v1: Any = tf.compat.v1
 #: TensorFlow 1's initializers take a dtype, TensorFlow 2's do not; otherwise they are equal.
 _INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")

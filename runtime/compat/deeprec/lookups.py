@@ -15,16 +15,6 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import counted, counted_pooled
 from runtime.lookup.counted import int_keys
 
-__all__ = [
-    "FUSED",
-    "LOOKUPS",
-    "embedding_lookup",
-    "embedding_lookup_sparse",
-    "extended",
-    "lookup_tier",
-    "safe_embedding_lookup_sparse",
-]
-
 
 def embedding_lookup(
     params: Any, ids: Any, name: str | None = None, max_norm: Any = None, blocknums: Any = None

@@ -16,8 +16,6 @@ import tensorflow as tf
 
 from runtime import _tf_private, ranks
 
-__all__ = ["require", "summing", "wanted"]
-
 v1: Any = tf.compat.v1
 #: The number that programs set last.
 _number = 1

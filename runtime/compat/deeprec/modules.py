@@ -29,8 +29,6 @@ from runtime.compat.deeprec import (
 from runtime.compat.deeprec.inputs import dataframe, parquet, staging, work_queue
 from runtime.optimizers import deeprec as optimizers
 
-__all__ = ["CATEGORIES", "add_modules"]
-
 v1: Any = tf.compat.v1
 CATEGORIES = (
     "categorical_column_with_adaptive_embedding",

@@ -14,8 +14,6 @@ from runtime.compat.deeprec.options import StorageOption
 from runtime.storage.device import Device
 from runtime.storage.tiers import KINDS, Storage
 
-__all__ = ["allow_hbm_as_dram", "device", "device_rows", "has_tiers", "place_hbm", "tiers"]
-
 _log = logging.getLogger("runtime")
 _hbm_as_dram = False
 _hbm_device = ""

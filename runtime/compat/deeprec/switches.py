@@ -14,8 +14,6 @@ import tensorflow as tf
 
 from runtime.compat.deeprec import micro_batches
 
-__all__ = ["TAKEN", "ConfigProto", "ExecutorPolicy", "unwrapping"]
-
 v1: Any = tf.compat.v1
 _stock: Any = v1.ConfigProto
 _Message: Any = _stock.__mro__[1]

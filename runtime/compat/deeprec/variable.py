@@ -15,8 +15,6 @@ from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup.counted import int_keys, lookup
 
-__all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "tables_of"]
-
 #: Collections with DeepRec's names.
 EMBEDDING_VARIABLES = "embedding_variables"
 EV_INIT_VAR_OPS = "ev_init_var_ops"

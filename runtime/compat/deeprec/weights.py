@@ -8,8 +8,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["keep_weights"]
-
 
 @contextlib.contextmanager
 def keep_weights(scope: Any, dtype: Any = tf.float32) -> Iterator[Any]:

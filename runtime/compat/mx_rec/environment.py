@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from runtime._validation import MAX_INT32
 
-__all__ = ["check", "combines_counters", "log_level"]
-
 _NUMBERS: Mapping[str, tuple[int, int]] = {
     "USE_COMBINE_FAAE": (0, 1),
     "HD_CHANNEL_SIZE": (2, 8192),

@@ -24,8 +24,6 @@ from runtime.compat.settings import heeding
 from runtime.optimizers._base import TableOptimizer
 from runtime.storage.device import device_of
 
-__all__ = ["install", "uninstall"]
-
 v1: Any = tf.compat.v1
 _FACADE = "runtime.compat.mx_rec"
 _REMEDY = "docs/rec_sdk.md lists what it has"

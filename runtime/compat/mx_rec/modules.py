@@ -20,8 +20,6 @@ from runtime.compat.mx_rec.optimizers.customized import CustomizedOptimizer
 from runtime.compat.mx_rec.ranks import rank_ids
 from runtime.table.trainable_variables import get_dense_and_sparse_variable as _of_runtime
 
-__all__ = ["CONTENTS", "VERSION", "logger"]
-
 #: Version of the release whose interface this is.
 VERSION = "5.0.RC2"
 logger = logging.getLogger("mx_rec")

@@ -18,8 +18,6 @@ from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.ranks import rank_ids
 from runtime.table.table import Table
 
-__all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
-
 _log = logging.getLogger("runtime")
 #: Settings of the hardware, accepted without effect, and settings that the façade implements itself.
 _OWN = (

@@ -17,8 +17,6 @@ from runtime.nn.initializer import Assign
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["NAMES", "beyond", "load", "save", "set_weight"]
-
 #: The entry of a file of Paddle that has the names of the weights themselves.
 NAMES = "StructuredToParameterName@@"
 _CLASSES = {

@@ -10,8 +10,6 @@ import numpy as np
 
 from runtime.nn.optimizer.scheduler import LRScheduler as Schedule
 
-__all__ = ["CALLBACKS", "CallbackList", "configured"]
-
 
 class Callback:
     """A subclass has the methods that it wants to be called: `on_train_begin`, `on_epoch_end`, …"""

@@ -11,8 +11,6 @@ import tensorflow as tf
 
 from runtime.nn import functional
 
-__all__ = ["METHODS", "TOP"]
-
 
 def unique(
     x: Any,

@@ -11,8 +11,6 @@ from runtime.compat.settings import heeding
 from runtime.nn import layer
 from runtime.nn.optimizer.base import Optimizer
 
-__all__ = ["CONTENTS", "InstalledOtherwise", "install", "uninstall"]
-
 CONTENTS = modules.CONTENTS
 _FACADE = "runtime.compat.paddle"
 _changes: Changes | None = None

@@ -11,8 +11,6 @@ from runtime.compat.paddle.tensor import plain, wrapped
 from runtime.nn.layer import Layer
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["call", "methods"]
-
 _STOCK = "runtime.nn."
 
 

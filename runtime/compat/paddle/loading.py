@@ -17,8 +17,6 @@ from runtime.nn import functional
 from runtime.nn.training import data
 from runtime.nn.training.data import Dataset
 
-__all__ = ["CONTENTS"]
-
 
 class IterableDataset(data.IterableDataset):
     """Samples one after the other: a subclass has `__iter__`."""

@@ -22,8 +22,6 @@ from runtime.nn.weights.weight import Weight
 from runtime.ranks import rank as get_rank
 from runtime.ranks import size as get_world_size
 
-__all__ = ["CONTENTS", "REMEDY"]
-
 _FACADE = "runtime.compat.paddle"
 REMEDY = "use what docs/paddle.md lists, or leave it out"
 _OF_NN = ("activation", "class_loss", "convolution", "loss", "normalization", "pooling", "sequence")

@@ -16,8 +16,6 @@ from runtime.nn.optimizer.sgd import Momentum
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["ReduceOnPlateau", "methods"]
-
 _SCHEDULE = "LR_Scheduler"
 
 

@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["CONTENTS"]
-
 
 @contextlib.contextmanager
 def auto_cast(

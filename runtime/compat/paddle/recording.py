@@ -20,8 +20,6 @@ import tensorflow as tf
 from runtime import _tf_private_tapes
 from runtime.nn.weights.weight import Weight, of_variables
 
-__all__ = ["Segment", "backward", "current", "gradients", "leads", "new_segment", "recording", "stopped"]
-
 _numbers = itertools.count()
 #: Kinds of operands that no gradient goes through.
 _DATA = (bool, int, float, complex, str, np.ndarray, np.generic, tf.DType, np.dtype, type, type(None), type(...))

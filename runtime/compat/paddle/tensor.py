@@ -14,8 +14,6 @@ from runtime.nn import functional
 from runtime.nn.functional import operators
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["Tensor", "applied", "plain", "wrapped"]
-
 
 class Tensor:
     """A tensor of Paddle. A value of TensorFlow never changes: what changes a tensor in place gives it another one.

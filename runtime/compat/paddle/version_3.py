@@ -12,8 +12,6 @@ import tensorflow as tf
 from runtime.nn import functional
 from runtime.nn.functional.tensors import axis_of, rank, tensor
 
-__all__ = ["COMPAT", "NAMES", "arguments"]
-
 #: Other names of functions of `paddle`, and of methods of tensors.
 NAMES = {
     **{"cat": "concat", "clamp": "clip", "absolute": "abs", "ger": "outer", "swapdims": "transpose"},

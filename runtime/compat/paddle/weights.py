@@ -18,8 +18,6 @@ from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
-__all__ = ["gradient_of", "methods"]
-
 #: What tensors have that weights have not, or have otherwise.
 _OF_TENSORS = (
     *("item", "tolist", "astype", "detach", "backward", "cpu", "T", "size", "place", "dim"),

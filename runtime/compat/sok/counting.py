@@ -16,8 +16,6 @@ import tensorflow as tf
 
 from runtime import _tf_private
 
-__all__ = ["Steps", "steps_of_a_wrapper"]
-
 v1: Any = tf.compat.v1
 _wrapped: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _ABSENT = object()

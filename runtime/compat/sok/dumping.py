@@ -19,8 +19,6 @@ from runtime.compat.sok.files import FilesError, TableMeta, Writer
 from runtime.compat.sok.static import SharedVariable
 from runtime.compat.sok.variables import assign, export
 
-__all__ = ["dump", "load", "name_in_files"]
-
 #: Rows are gathered in rounds of about this many bytes per rank.
 _ROUND = 64 << 20
 

@@ -24,8 +24,6 @@ from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
 
-__all__ = ["DynamicVariable", "create"]
-
 _numbers = itertools.count()
 _KINDS = ("hybrid", "hbm")
 _CONFIG = ("init_capacity", "max_capacity", "max_hbm_for_vectors", "max_bucket_size", "max_load_factor", "block_size")

@@ -17,8 +17,6 @@ from runtime.ranks.fused_exchange import rows_of_all as exchanged
 from runtime.ranks.messages import Bags
 from runtime.table.replicas import refuse_replicas
 
-__all__ = ["check_variable", "rows_of_all"]
-
 
 def rows_of_all(
     variables: Sequence[Any],

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EMBEDDING", "KEY", "OPTIMIZER_STATE", "FilesError", "Writer", "read", "read_meta", "write_meta"]
-
 HEADER = 296
 KEY, EMBEDDING, OPTIMIZER_STATE = 0, 1, 2
 _DTYPES = ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")

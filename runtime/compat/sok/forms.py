@@ -13,8 +13,6 @@ import tensorflow as tf
 
 from runtime.optimizers.stock import Form
 
-__all__ = ["FORMS", "form_of", "steps_of"]
-
 _MIXED = ("clipnorm", "clipvalue", "global_clipnorm")
 
 

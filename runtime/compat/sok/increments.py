@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from runtime import native, ranks
 from runtime.compat.sok.dynamic import DynamicVariable
 
-__all__ = ["incremental_model_dump"]
-
 
 def incremental_model_dump(
     sok_vars: Any, time_threshold: Any, sess: Any = None

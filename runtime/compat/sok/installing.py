@@ -33,8 +33,6 @@ from runtime.compat.sok.surroundings.gpus import stand_in
 from runtime.compat.sok.variables import assign, export, filter_variables, split_embedding_variable_from_others
 from runtime.ranks.process_group import started_for
 
-__all__ = ["CONTENTS", "install", "uninstall"]
-
 _FACADE, _PACKAGE = "runtime.compat.sok", "sparse_operation_kit"
 _changes: Changes | None = None
 

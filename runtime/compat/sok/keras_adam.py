@@ -6,8 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["Adam"]
-
 _keras: Any = tf.keras
 v1: Any = tf.compat.v1
 

@@ -16,8 +16,6 @@ from runtime.compat.sok.static import Variable
 from runtime.keras.embedding import track_weight
 from runtime.ranks.messages import Bags
 
-__all__ = ["All2AllDenseEmbedding", "DistributedEmbedding", "TFDistributedEmbedding", "get_embedding"]
-
 _log = logging.getLogger("runtime")
 _keras: Any = tf.keras
 _KEYS = (None, tf.int64, tf.uint32, tf.int32, "int64", "uint32", "int32")

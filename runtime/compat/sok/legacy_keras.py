@@ -10,8 +10,6 @@ import tensorflow as tf
 
 from runtime.compat.sok import dynamic, forms
 
-__all__ = ["adapt"]
-
 _METHOD = "_resource_apply_sparse_duplicate_indices"
 
 

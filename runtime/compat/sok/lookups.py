@@ -12,8 +12,6 @@ from runtime.compat.sok import exchange, pooling
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse
 
-__all__ = ["all2all_dense_embedding", "lookup_sparse", "sparse_read_and_evict"]
-
 
 @_tf_private.as_written
 def lookup_sparse(

@@ -6,8 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["LossScaleOptimizer"]
-
 
 class LossScaleOptimizer:
     """Multiplies the loss by a number, and divides the gradients by it; other attributes are the optimizer's.

@@ -15,8 +15,6 @@ from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.optimizers import stock
 from runtime.optimizers.stock import Form
 
-__all__ = ["SGD", "LazyAdamOptimizer", "OptimizerScope", "OptimizerWrapper"]
-
 v1: Any = tf.compat.v1
 
 

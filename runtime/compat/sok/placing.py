@@ -9,8 +9,6 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.ranks import placements
 
-__all__ = ["global_ids", "lie_here", "local_count", "local_part", "local_rows", "placement_of", "target_rank"]
-
 
 def placement_of(mode: Any) -> str:
     """Return the runtime's placement for SOK's `mode`: None, "distributed" or "localized:" and a rank.

@@ -11,8 +11,6 @@ import tensorflow as tf
 from runtime._assertions import checked
 from runtime.ranks import messages
 
-__all__ = ["Bags", "bags_of", "pooled"]
-
 _COMBINERS = ("mean", "sum")
 
 

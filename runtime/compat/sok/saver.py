@@ -13,8 +13,6 @@ from runtime.compat.sok import dumping, files
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.variables import assign, export
 
-__all__ = ["Saver"]
-
 
 class Saver:
     """Writes and reads the rows of one variable, in the files of `sok.dump`; every rank must call it.

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from runtime import ranks
 
-__all__ = ["Init", "forget", "has_begun", "init", "require_init", "use_legacy"]
-
 _begun: dict[str, Any] = {}
 
 

@@ -13,8 +13,6 @@ from runtime.compat.sok.optimizers import OptimizerWrapper
 from runtime.optimizers import stock
 from runtime.optimizers.stock import Form
 
-__all__ = ["import_with_slots", "name_of", "of_table", "of_variable", "slots_of"]
-
 v1: Any = tf.compat.v1
 #: For each optimizer, by SOK's name: its slots in the order of a table's row, and where Keras 2 and 3 store them.
 _SLOTS: dict[str, dict[str, str]] = {

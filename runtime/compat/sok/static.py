@@ -14,8 +14,6 @@ from runtime._assertions import checked
 from runtime.compat.sok import placing
 from runtime.compat.sok.starting import require_init
 
-__all__ = ["DistributedVariable", "LocalizedVariable", "SharedVariable", "Variable"]
-
 _numbers = itertools.count()
 #: Initializers whose values for a row do not depend on other rows or the number of rows.
 _ROW_BY_ROW = {"Zeros", "Ones", "Constant", "RandomUniform", "RandomNormal", "TruncatedNormal"}

@@ -11,8 +11,6 @@ from runtime.compat.sok import placing
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.static import SharedVariable
 
-__all__ = ["assign", "export", "filter_variables", "is_shared", "split_embedding_variable_from_others"]
-
 
 def is_shared(variable: Any) -> bool:
     """Whether ranks share the rows of a variable; also true of the runtime's tables."""

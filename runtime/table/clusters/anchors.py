@@ -13,8 +13,6 @@ import tensorflow as tf
 from runtime.table.clusters.servers import ROWS
 from runtime.table.replaced_variable import ReplacedVariable
 
-__all__ = ["Anchors"]
-
 Reader = Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]
 
 

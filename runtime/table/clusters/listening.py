@@ -15,8 +15,6 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 
-__all__ = ["close_to_others", "on_this_machine"]
-
 _SO_ATTACH_FILTER = 26
 #: Where a filter finds the network's header of a packet, whose first half byte is the version of IP.
 _HEADER = 0xFFF00000

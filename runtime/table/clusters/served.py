@@ -17,8 +17,6 @@ from runtime.ranks.posted import ExchangedIds
 from runtime.table.clusters.servers import is_at
 from runtime.table.table import Table
 
-__all__ = ["sent_gradients", "served_rows"]
-
 #: Returns the rows [n, dim] of the keys [n] of tables, all of which lie in one process.
 LookUp = Callable[[Sequence[Table], list[tf.Tensor]], list[tf.Tensor]]
 

@@ -16,8 +16,6 @@ import tensorflow as tf
 from runtime import _tf_private_cluster, native
 from runtime.table.clusters import listening, watch
 
-__all__ = ["HOST", "ROWS", "Shard", "is_at", "is_server", "shards_of", "shards_on", "worker_of"]
-
 #: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
 ROWS = ("-keys", "-values", "-slots", "-meta")
 #: Where tables of a single process lie.

@@ -17,8 +17,6 @@ from runtime.table.clusters.anchors import Anchors
 from runtime.table.clusters.servers import ROWS, Shard
 from runtime.table.table import Table
 
-__all__ = ["Piece", "ShardedTable"]
-
 _HEAD = 5  # entries of metadata before the starts of slots; the fourth is their number
 
 

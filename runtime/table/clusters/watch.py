@@ -13,8 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Watched", "start", "trouble_of", "watched_tasks"]
-
 #: How often tasks are asked, how long one has to answer, and how long it may be silent before it is named.
 INTERVAL_SECONDS, ANSWER_SECONDS, SILENT_SECONDS = 3.0, 3.0, 8.0
 #: What a client of HTTP/2 sends first: its preface, and empty settings.

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 from runtime import native
 
-__all__ = ["Column", "begun_once", "gathered", "new_variable", "scattered"]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -25,8 +25,6 @@ from runtime.table import control_dependencies
 from runtime.table.on_device.columns import Column, begun_once, gathered, new_variable, scattered
 from runtime.table.on_device.rules import REPLACING, RULES
 
-__all__ = ["DeviceRows"]
-
 
 class Owner(Protocol):
     """What is needed of the table."""

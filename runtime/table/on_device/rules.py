@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["REPLACING", "RULES", "Rule"]
-
 #: Float32 scalars: numbers of numpy where they are known when the graph is built, else tensors.
 _Numbers = Sequence[Any]
 _Rows = Callable[[], tf.Tensor]

@@ -15,8 +15,6 @@ from runtime.compat.deeprec.column_kinds.pooling import pooled
 from runtime.feature_column.key_columns import KeyColumn, Keys, tables_in_scope
 from runtime.lookup import counted
 
-__all__ = ["AdaptiveColumn", "adaptive_column", "masks_given", "over_adaptive", "refuse_adaptive"]
-
 v1: Any = tf.compat.v1
 _BUCKETS = 2**63 - 1
 _masks: list[Mapping[str, Any]] = []

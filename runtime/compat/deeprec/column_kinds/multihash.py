@@ -13,8 +13,6 @@ from runtime.compat.deeprec.column_kinds.pooling import pooled
 from runtime.compat.deeprec.composed import get_multihash_variable
 from runtime.feature_column.key_columns import KeyColumn
 
-__all__ = ["MultihashColumn", "categorical_column_with_multihash", "over_multihash"]
-
 v1: Any = tf.compat.v1
 _BUCKETS = 2**63 - 1
 

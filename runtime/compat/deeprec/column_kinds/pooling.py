@@ -7,8 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["pooled"]
-
 
 def pooled(rows: Callable[[tf.Tensor], tf.Tensor], ids: tf.SparseTensor, weights: Any, column: Any) -> tf.Tensor:
     """Return the combined rows of each row of ids, float32 [batch, width]; as in the stock column, others are zero.

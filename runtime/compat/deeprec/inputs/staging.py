@@ -14,8 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["make_prefetch_hook", "mark_target_node", "prefetch_join", "staged"]
-
 v1: Any = tf.compat.v1
 _STAGES = "runtime_compat_deeprec_stages"
 _ENDS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)

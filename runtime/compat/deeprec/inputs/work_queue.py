@@ -8,8 +8,6 @@ import tensorflow as tf
 
 from runtime import _tf_private
 
-__all__ = ["WorkQueue"]
-
 v1: Any = tf.compat.v1
 
 

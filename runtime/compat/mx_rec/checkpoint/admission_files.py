@@ -16,8 +16,6 @@ from runtime.checkpoint import CheckpointError
 from runtime.checkpoint.admission_counters import Seen, parse, with_seen
 from runtime.table.admission_rules import AdmissionRules
 
-__all__ = ["ITEMS", "attribute_of", "items_of", "with_counters"]
-
 _THRESHOLDS, _HISTORY = "table_2_threshold", "history_record"
 #: The directories, including those that Rec SDK's host writes but that are not needed here.
 ITEMS = (_THRESHOLDS, _HISTORY, "key_count_map", "ddr_key_freq_map", "exclude_ddr_key_freq_map", "evict_pos")

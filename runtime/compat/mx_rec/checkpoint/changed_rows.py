@@ -17,8 +17,6 @@ from runtime.checkpoint.history import NOTHING, Baseline
 from runtime.checkpoint.live_tables import snapshot_tensors
 from runtime.table.table import Table
 
-__all__ = ["ChangedRows", "without_rare"]
-
 v1: Any = tf.compat.v1
 _Ints = NDArray[np.int64]
 

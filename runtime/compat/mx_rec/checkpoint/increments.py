@@ -21,8 +21,6 @@ from runtime.compat.mx_rec.checkpoint.model_index import BASE, DELTA, ModelIndex
 from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
 from runtime.compat.mx_rec.state import ConfigInitializer
 
-__all__ = ["Increments", "contents"]
-
 _Items = dict[str, dict[str, NDArray[Any]]]
 
 

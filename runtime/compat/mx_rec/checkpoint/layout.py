@@ -22,8 +22,6 @@ from runtime.checkpoint import CheckpointError, TableRows
 from runtime.checkpoint.rows import optimizer_kind, slot_names
 from runtime.compat.mx_rec.checkpoint import admission_files
 
-__all__ = ["REMOVED", "directory_of", "items_of", "read_pairs", "read_removed", "read_table", "write_tables"]
-
 REMOVED = "recmigrate_removed"
 _KEYS, _VALUES, _META, _CELLS = "key", "embedding", "recmigrate_meta", "recmigrate_cells"
 _NO_SLOTS = {_KEYS, _VALUES, _META, _CELLS, REMOVED, *admission_files.ITEMS}

@@ -16,8 +16,6 @@ from typing import Any
 from runtime.checkpoint import CheckpointError, backup
 from runtime.compat.mx_rec.checkpoint.layout import directory_of
 
-__all__ = ["BASE", "DELTA", "ModelIndex"]
-
 BASE, DELTA = "base", "delta"
 _TAGS = {BASE: "DueTime", DELTA: "Seconds"}
 _FILE, _TIMES = "model_index.json", "delta_export_time_ms.json"

@@ -16,8 +16,6 @@ from runtime.checkpoint import backup
 from runtime.compat.mx_rec.checkpoint.layout import directory_of
 from runtime.compat.mx_rec.checkpoint.model_index import ModelIndex
 
-__all__ = ["drop", "name", "set_aside"]
-
 
 def set_aside(path: Path, state_file: str | None, meta_suffix: str) -> None:
     """Make room for the checkpoint `path`: an existing one is kept under another name until `drop`."""

@@ -22,8 +22,6 @@ from runtime.ranks import RanksError, current
 from runtime.ranks.process_group import parts_together
 from runtime.table.table import Table
 
-__all__ = ["held", "replaced", "write"]
-
 #: Returns the items of tables, given their rows.
 Contents = Callable[[Sequence[Table], Sequence[TableRows]], Mapping[str, Mapping[str, NDArray[Any]]]]
 

@@ -24,8 +24,6 @@ from runtime.compat.mx_rec.state import ConfigInitializer
 from runtime.ranks import current
 from runtime.table.anchor import GraphAnchor
 
-__all__ = ["InnerSaver", "Saver", "export", "for_saved_model"]
-
 v1: Any = tf.compat.v1
 _log = logging.getLogger("runtime")
 

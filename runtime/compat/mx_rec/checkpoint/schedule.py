@@ -14,8 +14,6 @@ from runtime.compat.mx_rec.checkpoint.saver import Saver
 from runtime.compat.mx_rec.ranks import rank_ids
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 
-__all__ = ["DueTimer", "due_timer", "saving"]
-
 _Timer: Any = tf.compat.v1.train.SecondOrStepTimer
 
 

@@ -19,8 +19,6 @@ from runtime.compat.mx_rec.checkpoint import layout, rank_parts
 from runtime.compat.mx_rec.checkpoint.model_index import ModelIndex
 from runtime.table.table import Table
 
-__all__ = ["directories_of", "filling", "load_rows", "restore_table", "save_rows", "table_names"]
-
 
 def load_rows(path: str | Path, table: str, dim: int | None = None, seed: int = 0, expands: bool = False) -> TableRows:
     """Read the rows of `table` from the checkpoint `path` (prefix of its dense part), or the latest of a directory.

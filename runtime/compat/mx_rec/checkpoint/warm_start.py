@@ -13,8 +13,6 @@ from runtime.compat.mx_rec.checkpoint.table_files import filling, table_names
 from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
 from runtime.table.create import tables
 
-__all__ = ["starting"]
-
 v1: Any = tf.compat.v1
 
 

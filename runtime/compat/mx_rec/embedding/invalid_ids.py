@@ -11,8 +11,6 @@ from runtime._assertions import checked
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, INVALID
 from runtime.compat.mx_rec.embedding.shared_counters import admitted
 
-__all__ = ["rows_of"]
-
 
 def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **settings: Any) -> tf.Tensor:
     """Return the rows of ids of any shape: float32, ids.shape + [dim]; `settings` are those of the runtime's lookup.

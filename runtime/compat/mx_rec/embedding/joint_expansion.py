@@ -17,8 +17,6 @@ from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
 from runtime.compat.mx_rec.embedding.pending_lookups import Joint
 from runtime.compat.mx_rec.state import GraphState
 
-__all__ = ["fits", "joined"]
-
 v1: Any = tf.compat.v1
 
 

@@ -15,8 +15,6 @@ from runtime import _tf_private
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
 from runtime.compat.mx_rec.embedding.pending_lookups import Standing
 
-__all__ = ["merge", "stand_for"]
-
 
 def stand_for(table: Any, ids: tf.Tensor, config: dict[str, Any], default: Any, is_grad: bool) -> Standing:
     """Return a lookup whose rows are available once `merge` is called; before, running them fails."""

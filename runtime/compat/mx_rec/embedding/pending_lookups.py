@@ -7,8 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["Joint", "Standing"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Standing:

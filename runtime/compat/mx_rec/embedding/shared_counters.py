@@ -20,8 +20,6 @@ from runtime.table.arguments import TableArguments
 from runtime.table.create import made
 from runtime.table.table import Table
 
-__all__ = ["NAME", "admitted"]
-
 NAME = "mx_rec_combined_history"
 _Config = dict[str, Any]
 

@@ -19,8 +19,6 @@ from runtime.compat.mx_rec.features import batch_ids
 from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 
-__all__ = ["collected_time", "sparse_lookup", "with_time"]
-
 _MOST_LOOKUPS = 128
 #: Keywords that Rec SDK's own functions pass to each other, and `dim=None` of old programs.
 _SWALLOWED = {"dim", "feature_spec_name_ids_dict", "multi_lookup", "lookup_ids"}

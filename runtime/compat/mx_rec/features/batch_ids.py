@@ -15,8 +15,6 @@ from runtime import _tf_private
 from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.state import state_of
 
-__all__ = ["found", "getters_behind", "makers_of", "marked"]
-
 _NAME = "mx_rec_sent_"
 _GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 _MAKERS = ("MakeIterator",)

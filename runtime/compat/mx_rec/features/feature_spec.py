@@ -9,8 +9,6 @@ from runtime import _validation
 from runtime.table import admission_rules
 from runtime.table.arguments import table_name as clean_name
 
-__all__ = ["FeatureSpec"]
-
 _numbers = itertools.count()
 
 

@@ -17,8 +17,6 @@ from runtime.compat.mx_rec.features import batch_ids
 from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 
-__all__ = ["get_asc_insert_func"]
-
 _numbers = itertools.count()
 
 

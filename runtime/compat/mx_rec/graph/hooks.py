@@ -13,14 +13,6 @@ from runtime.compat.mx_rec.constants import ASCEND_CUTTING_POINT_INITIALIZER
 from runtime.compat.mx_rec.graph import pipeline
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 
-__all__ = [
-    "ACGPushOpsToDatasetHook",
-    "EvictHook",
-    "GraphModifierHook",
-    "LookupSubgraphSlicerHook",
-    "OrphanLookupKeySlicerHook",
-]
-
 _Hook: Any = tf.compat.v1.train.SessionRunHook
 _ITERATORS = ("MakeIterator", "OneShotIterator")
 

@@ -11,8 +11,6 @@ from runtime import _validation
 from runtime.compat.mx_rec.environment import combines_counters
 from runtime.table.create import tables
 
-__all__ = ["PipelineOps", "eos_map", "import_host_pipeline_ops"]
-
 
 class PipelineOps:
     """The result of `import_host_pipeline_ops`."""

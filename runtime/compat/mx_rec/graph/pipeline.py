@@ -16,14 +16,6 @@ from runtime.compat.mx_rec.features import batch_ids
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 from runtime.table.create import tables
 
-__all__ = [
-    "do_merge_lookup",
-    "merge_for_training",
-    "modify_graph_and_start_emb_cache",
-    "require_merged",
-    "start_asc_pipeline",
-]
-
 
 def start_asc_pipeline() -> None:
     """Start the pipeline: from now on, no table with a new name and no training lookup can be added to this graph.

@@ -11,8 +11,6 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.compat.mx_rec.state import GraphState, state_of
 
-__all__ = ["IterationPerLoop", "repeating", "set_iteration_per_loop"]
-
 
 def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 1) -> tf.Operation:
     """Return an op that trains `iterations_per_loop` steps in one run; other fetches belong to the last step.

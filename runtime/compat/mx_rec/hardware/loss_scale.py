@@ -13,8 +13,6 @@ from runtime import _validation
 from runtime.compat.mx_rec.ranks import hccl
 from runtime.optimizers._base import TableOptimizer
 
-__all__ = ["ExponentialUpdateLossScaleManager", "FixedLossScaleManager", "NPULossScaleOptimizer"]
-
 v1: Any = tf.compat.v1
 
 

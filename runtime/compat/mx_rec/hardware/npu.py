@@ -23,8 +23,6 @@ from runtime.compat.mx_rec.hardware.loss_scale import (
 )
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
 
-__all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
-
 v1: Any = tf.compat.v1
 _log = logging.getLogger("runtime")
 

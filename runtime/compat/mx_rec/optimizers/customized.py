@@ -20,8 +20,6 @@ from runtime.optimizers._base import INCOMPATIBLE, record_updates
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
 
-__all__ = ["CustomizedOptimizer"]
-
 v1: Any = tf.compat.v1
 
 

@@ -16,8 +16,6 @@ from runtime.optimizers._base import INCOMPATIBLE
 from runtime.optimizers._by_address import AddressOptimizer, RuleAddressOptimizer
 from runtime.optimizers.lazy_adam_by_addr import LazyAdamAddressOptimizer
 
-__all__ = ["FACTORIES"]
-
 _SMALLEST = 1e-38
 
 

@@ -11,8 +11,6 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.compat.mx_rec.state import state_of
 
-__all__ = ["broadcasting", "creating"]
-
 
 def broadcasting(stock: Callable[[], tf.Operation]) -> Callable[[], tf.Operation]:
     """Return a `global_variables_initializer` whose op, in a training graph, copies rank 0's values to all ranks."""

@@ -16,16 +16,6 @@ from runtime.compat.mx_rec.ranks import rank_ids
 from runtime.ranks import BroadcastHook, current
 from runtime.ranks.gradients import of_table
 
-__all__ = [
-    "BroadcastGlobalVariablesHook",
-    "allgather",
-    "allreduce",
-    "averaging",
-    "broadcast",
-    "npu_allreduce",
-    "reduce_scatter",
-]
-
 _FOLDS: dict[str, Callable[..., tf.Tensor]] = {"max": tf.reduce_max, "min": tf.reduce_min, "prod": tf.reduce_prod}
 
 

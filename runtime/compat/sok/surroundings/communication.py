@@ -10,8 +10,6 @@ from runtime import ranks
 from runtime.compat.sok import starting
 from runtime.compat.sok.horovod import exchanges
 
-__all__ = ["COMMUNICATION", "UTILS"]
-
 _OPERATIONS = {"average": exchanges.Average, "sum": exchanges.Sum, "max": exchanges.Max, "min": exchanges.Min}
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-__all__ = ["connects"]
-
 #: `hvd.init()`, `sok.init()`, `sok.Init(...)`; `ranks.start()` of the runtime.
 _CONNECTS = ("init", "Init", "start")
 

@@ -10,8 +10,6 @@ import tensorflow as tf
 from runtime.compat.changes import Changes
 from runtime.compat.sok.horovod.exchanges import local_size
 
-__all__ = ["stand_in"]
-
 #: What takes a device, or a list of them, and would fail for one that is not there.
 _TAKES = (
     *("set_visible_devices", "set_memory_growth"),

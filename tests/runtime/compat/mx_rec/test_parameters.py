@@ -12,10 +12,12 @@ import tensorflow as tf
 from runtime.compat.mx_rec import modules, state
 from runtime.compat.mx_rec.embedding import sparse_embedding
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
-from runtime.compat.mx_rec.without_effect import WITHOUT_EFFECT
+from tests.support.runtime.ignored import ignored
 from tests.support.runtime.unread import unread
 
 pytestmark = pytest.mark.one_version
+
+_IGNORED = ignored("rec_sdk.md", "Without effect")
 
 #: Their bodies name no arguments: `locals()` does, and a class that TensorFlow's takes all.
 _TAKEN_TOGETHER = {"create_table", "averaging"}
@@ -50,13 +52,11 @@ def test_no_argument_is_dropped_without_a_word() -> None:
         f"{own}({parameter})"
         for own, _, function in _functions()
         if own not in _TAKEN_TOGETHER
-        for parameter in unread(function) - WITHOUT_EFFECT.get(own, {}).keys()
+        for parameter in unread(function) - _IGNORED.get(own, set())
         # Hooks get what TensorFlow gives all of them.
         if parameter not in {"coord", "run_context", "run_values", "session"}
     }
-    assert dropped == set(), (
-        "use each, refuse it, or say in `runtime/compat/mx_rec/without_effect.py` why it has no effect"
-    )
+    assert dropped == set(), "use each, refuse it, or say in docs/rec_sdk.md why it has no effect"
 
 
 class _MadeError(Exception):
@@ -104,7 +104,7 @@ def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest
     monkeypatch.setattr(sparse_embedding, "made", made)
     monkeypatch.setattr(state.ConfigInitializer, "_instance", None)
     every = inspect.signature(sparse_embedding.create_table).parameters.keys()
-    assert _OTHER.keys() == every - WITHOUT_EFFECT["create_table"].keys()
+    assert _OTHER.keys() == every - _IGNORED["create_table"]
     state.init()
     try:
         for argument, (value, needed) in _OTHER.items():

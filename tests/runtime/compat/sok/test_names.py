@@ -22,8 +22,8 @@ from runtime.compat.sok.loss_scaling import LossScaleOptimizer
 from runtime.compat.sok.static import SharedVariable
 from runtime.compat.sok.surroundings import profiling
 from runtime.compat.sok.surroundings.connecting import connects
-from runtime.compat.sok.without_effect import HOROVOD, SOK
 from tests.support.ranks import thread_ranks
+from tests.support.runtime.ignored import ignored
 from tests.support.runtime.unread import unread
 
 _LEGACY: Any = getattr(tf.keras.optimizers, "legacy", None) if not hasattr(tf.keras, "Variable") else None
@@ -241,15 +241,18 @@ def _ignored(contents: dict[str, Any]) -> set[str]:
     }
 
 
-def test_what_is_ignored_is_in_the_tables() -> None:
+def test_what_is_ignored_is_on_the_page() -> None:
     names = _all(installing.CONTENTS)
     names["Variable"], names["DynamicVariable"] = SharedVariable, create
     for hidden in ("DistributedVariable", "LocalizedVariable"):
         names.pop(hidden)
     options = {f"DynamicVariable.{one}" for one in _CONFIG if one != "init_capacity"}
     methods = {one for one in _ignored({"DynamicVariable": sok.DynamicVariable}) if "__init__" not in one}
-    assert _ignored(names) | methods | options == set(SOK)
-    assert _ignored({**CONTENTS, **COMPRESSION}) == set(HOROVOD)
+    listed = {
+        f"{of}.{one}" for of, arguments in ignored("sok.md", "Arguments without effect").items() for one in arguments
+    }
+    of_horovod = {f"hvd.{one}" for one in _ignored({**CONTENTS, **COMPRESSION})}
+    assert _ignored(names) | methods | options | of_horovod == listed
 
 
 def test_what_would_change_numbers_is_an_error() -> None:
