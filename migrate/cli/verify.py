@@ -77,9 +77,9 @@ def verify(
     from migrate.report import writers
     from migrate.schema import load_schema
     from migrate.verify import pair, show
-    from migrate.verify.progress import Progress
-    from migrate.verify.report import make_report
     from migrate.verify.settings import Settings
+    from migrate.verify.show import make_report
+    from migrate.verify.workers import Progress
 
     for path in reports:
         writers.check_path(path)

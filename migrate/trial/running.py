@@ -16,7 +16,7 @@ from typing import Any
 from migrate.entering import part_paths, start_entered, without_tensorflow
 from migrate.errors import MigrateError
 from migrate.trial.child.settings import Settings
-from migrate.verify.working_copy import mirrored
+from migrate.verify.program_files import mirrored
 
 #: Steps of a turn, of which the first is not timed.
 BLOCK = 5

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Memory
-from migrate.verify import compare, distributions, rounding, training_record
-from migrate.verify.recording import Moment, Recording, after_steps, unpacked
+from migrate.verify import compare, distributions, rounding
+from migrate.verify.recording import Moment, Recording, after_steps, by_step, memory_of, unpacked
 
 Array = NDArray[Any]
 #: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
@@ -80,7 +80,7 @@ class Comparer:
         """Return what the tables take beside the original's matrices, each with the slots of the last optimizer."""
         held = self.converted.held.items()
         weights = self.original.weights
-        return tuple(one for name, own in held for one in training_record.memory(name, own, [weights[name]], None))
+        return tuple(one for name, own in held for one in memory_of(name, own, [weights[name]], None))
 
     def _label(self, name: str, what: str = "table") -> str:
         """Return the name of a variable in the report: that of the table in its place, with what is compared of it."""
@@ -152,7 +152,7 @@ class Comparer:
             varied = self.original.varied and len(values[0]) > 1
             result = compare.compare(stage, name, *values, kind="output" if varied else "tensor")
             if sides[0] is not self.original.passes:
-                result = training_record.by_step(self.of_loss(result, number, values), *values)
+                result = by_step(self.of_loss(result, number, values), *values)
             yield result
 
     def of_loss(self, result: Comparison, number: int, values: Sequence[Array]) -> Comparison:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from migrate.report.model import Comparison
-from migrate.verify import progress, rounding, workers
+from migrate.verify import rounding, workers
 from migrate.verify.recording import STAGE, Moment, Recording
 from rewriter.nudging import SEEDS, allowed
 
@@ -57,6 +57,6 @@ class Drift:
 
     @functools.cached_property
     def _twins(self) -> list[Recording]:
-        progress.expect(len(SEEDS))
+        workers.expect(len(SEEDS))
         twins = workers.run_all([(self._worker, {**self._job, "nudge": seed}) for seed in SEEDS])
         return [self._joined(twin["recording"]) for twin in twins]

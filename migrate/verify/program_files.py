@@ -6,9 +6,19 @@ The one that is run may be a notebook: its code cells are the program, without I
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import contextlib
+import importlib.util
+import inspect
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+from migrate.errors import MigrateError
 from migrate.source.files.notebook import SUFFIX, module_of
 
 #: Top-level names of TensorFlow 1 only; a file that uses them as `tf.NAME` is written for TensorFlow 1.
@@ -92,3 +102,107 @@ def _imported(tree: ast.Module, folders: tuple[Path, ...]) -> Iterator[Path]:
         for place in (module.replace(".", "/") for module in modules if module):
             found = (folder / end for folder in folders for end in (f"{place}.py", f"{place}/__init__.py"))
             yield from (one.resolve() for one in found if one.is_file())
+
+
+def load_module(path: str, name: str = "") -> ModuleType:
+    """Import the file under its own name, so that other files can import it, with its directory first on the path.
+
+    Raises:
+        MigrateError: the import fails; the message has the reason and the line.
+    """
+    file = Path(path).resolve()
+    sys.path.insert(0, str(file.parent))
+    module_name = name or file.stem
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    if spec is None or spec.loader is None:
+        raise MigrateError(f"{path}: is not a Python file; give a `.py` file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        where = _line(error, str(file))
+        raise MigrateError(
+            f"{path}: importing it fails ({type(error).__name__}: {error}{where}); correct the file"
+        ) from error
+    return module
+
+
+def class_in(path: Path, name: str, wanted: Callable[[Any], bool]) -> Any:
+    """Import a file and return its class of this name, else the first one that is wanted; None if it has neither."""
+    module = load_module(str(path))
+    owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
+    named = [owner for owner in owners if owner.__name__ == name]
+    return next(iter([*named, *filter(wanted, owners)]), None)
+
+
+def _line(error: BaseException, path: str) -> str:
+    trace, line = error.__traceback__, 0
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line
+        trace = trace.tb_next
+    return f", line {line}" if line else ""
+
+
+#: Larger files are links. A program that writes to one of these changes it.
+SMALL = 1 << 16
+#: Entries of the folder, and of each folder above, that are taken; what lies deeper than these is a link.
+MOST = 2000
+
+
+def enter(directory: str, over: str | None = None) -> Path:
+    """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR.
+
+    What the folder `over` has is taken in place of what the directory has.
+    """
+    sys.dont_write_bytecode = True  # a process may have begun without the variable: what is imported lies beside
+    here = mirrored(directory, Path(tempfile.mkdtemp(prefix="folder-")), over)
+    os.chdir(here)
+    return here
+
+
+def mirrored(directory: str, scratch: Path, over: str | None = None) -> Path:
+    """Make the mirror of a directory, with what `over` has in place of it, in an empty folder, and return it."""
+    real = Path(directory).resolve()
+    here = scratch
+    for above, name in zip(reversed(real.parents), real.parts[1:], strict=True):
+        _link_siblings(above, here, name)
+        here = here / name
+        here.mkdir()
+    for folder in (Path(over).resolve(), real) if over else (real,):
+        _fill(folder, here)
+    return here
+
+
+def _link_siblings(real: Path, mirror: Path, without: str) -> None:
+    with contextlib.suppress(OSError), os.scandir(real) as entries:
+        for _, entry in zip(range(MOST), entries, strict=False):
+            if entry.name != without:
+                (mirror / entry.name).symlink_to(entry.path)
+
+
+def _fill(real: Path, mirror: Path) -> None:
+    """Fill a directory of the mirror, level by level while entries are left, those nearest first."""
+    waiting, left = [(real, mirror)], MOST
+    while waiting:
+        place, copy = waiting.pop(0)
+        with contextlib.suppress(OSError), os.scandir(place) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                left -= 1
+                target = copy / entry.name
+                if not os.path.lexists(target) and (left < 0 or not _is_own(entry, target)):
+                    target.symlink_to(entry.path)
+                elif entry.is_dir() and target.is_dir() and not target.is_symlink():
+                    waiting.append((Path(entry.path), target))
+
+
+def _is_own(entry: os.DirEntry[str], target: Path) -> bool:
+    """Make a directory, or copy a small file; False for what is to be a link."""
+    with contextlib.suppress(OSError):
+        if entry.is_dir(follow_symlinks=False):
+            target.mkdir()
+            return True
+        if entry.is_file(follow_symlinks=False) and entry.stat().st_size <= SMALL:
+            shutil.copy2(entry.path, target)
+            return True
+    return False

@@ -13,15 +13,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.scratch import scratch_folder
-from migrate.verify import progress
 from migrate.verify.fork_server import Forked, Server
 from migrate.verify.recording import Recording
 
@@ -56,7 +55,7 @@ def run(module: str, job: Job) -> dict[str, Any]:
         try:
             code = end_of(module, *paths)
         finally:
-            progress.ended()
+            ended()
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
@@ -159,3 +158,48 @@ def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:
 def _tail(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()[-_TAIL:]
     return "\n    " + "\n    ".join(lines) if lines else ""
+
+
+#: Workers of most proofs, while the number is not known.
+_USUAL = 4
+_watched: ContextVar[Progress | None] = ContextVar("watched", default=None)
+
+
+class Progress:
+    """The share of a proof that is done; each worker counts the same."""
+
+    def __init__(self) -> None:
+        self._ended, self._expected = 0, _USUAL
+
+    def share(self) -> float:
+        """Return a number from 0 to 1."""
+        return self._ended / max(self._expected, self._ended, 1)
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Count the workers that are run inside."""
+        token = _watched.set(self)
+        try:
+            yield
+        finally:
+            _watched.reset(token)
+
+    def expect(self, workers: int) -> None:
+        """Take as known how many workers will have run at the end, besides those that have ended."""
+        self._expected = self._ended + workers
+
+    def ended(self) -> None:
+        """Count a worker that has ended."""
+        self._ended += 1
+
+
+def expect(workers: int) -> None:
+    """Tell who watches how many workers will be run from now on."""
+    if (watching := _watched.get()) is not None:
+        watching.expect(workers)
+
+
+def ended() -> None:
+    """Tell who watches that a worker has ended."""
+    if (watching := _watched.get()) is not None:
+        watching.ended()

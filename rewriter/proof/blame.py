@@ -8,8 +8,7 @@ from typing import Any
 
 from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.proof.control import Found
-from rewriter.proof.lockstep import run_before, run_step
+from rewriter.proof.control import Found, run_before, run_step
 from rewriter.proof.measure import gap, where
 from rewriter.proof.paired_graphs import MovedTable, MovedUpdate, PairedGraphs
 from rewriter.proof.reach import behind, needed

@@ -13,8 +13,7 @@ import tensorflow as tf
 from rewriter.facts import Table
 from rewriter.graph.reasons import reason_of
 from rewriter.nudging import allowed
-from rewriter.proof.control import Found, Reruns
-from rewriter.proof.lockstep import Valued, run_before, run_step
+from rewriter.proof.control import Found, Reruns, Valued, run_before, run_step
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.paired_graphs import MovedTable, PairedGraphs
 from rewriter.proof.recording import Recording, Step

@@ -12,13 +12,14 @@ import tensorflow as tf
 
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.analysis.savers import restored_by
-from rewriter.graph.view import GraphView
+from rewriter.graph.iterators import GETTERS
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.graph.vocabularies import fills_of
-from rewriter.proof.datasets import fillers
+from rewriter.pipeline import PipelinePlan
 from rewriter.proof.recording import Sources
 from runtime import native
 
-__all__ = ["Side"]
+__all__ = ["Side", "elements", "fillers"]
 
 v1 = tf.compat.v1
 
@@ -166,3 +167,38 @@ def _seeded(definition: Any) -> Any:
             if "seed" in node.attr and "seed2" in node.attr and not (node.attr["seed"].i or node.attr["seed2"].i):
                 node.attr["seed"].i = zlib.crc32(f"{scope}/{node.name}".encode()) or 1
     return copy
+
+
+
+_MAKER = "MakeIterator"
+
+
+def elements(view: GraphView, pipeline: PipelinePlan | None) -> dict[Tensor, Tensor]:
+    """Return a map from tensors of elements, or tensors that datasets compute now, to those of the rewritten graph.
+
+    An op that read an element before reads its echo: an iterator over the single element that the new op returned.
+    """
+    found: dict[Tensor, Tensor] = {}
+    for maker in view.of_type(_MAKER):
+        dataset, iterator = view.inputs(maker)
+        if view.type(dataset.op) != "TensorDataset":
+            continue
+        for use in view.users(iterator.op):
+            pairs = enumerate(view.inputs(dataset.op)) if view.type(use.op) in GETTERS else ()
+            found |= {Tensor(use.op, i): one for i, one in pairs if view.type(one.op) in GETTERS}
+    for edit in pipeline.inputs if pipeline else ():
+        getter, _, number = edit.by.rpartition("/")
+        if Tensor(getter) in found and number.isdigit():
+            op, _, output = edit.old.partition(":")
+            found[Tensor(op, int(output))] = Tensor(found[Tensor(getter)].op, int(number))
+    return found
+
+
+def fillers(view: GraphView) -> list[str]:
+    """Return the op that attaches a dataset to each iterator (the first of several), except those of echoes."""
+    found: dict[Tensor, str] = {}
+    for maker in view.of_type(_MAKER):
+        dataset, iterator = view.inputs(maker)
+        if not any(view.type(op) in GETTERS for op in view.ancestors([dataset])):
+            found.setdefault(iterator, maker)
+    return list(found.values())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.verify import progress, workers
+from migrate.verify import workers
 from migrate.verify.distributions import Distribution
 from migrate.verify.recording import STAGE, Array, Recording
 
@@ -37,7 +37,7 @@ def in_float64(first: Result) -> Recording | str:
     Keras' default type is float64 then. A program that names float32 itself may fail by it, and dropout draws other
     numbers in it: then the losses of the passes, which begin with the same weights, are no longer near.
     """
-    progress.expect(1)
+    workers.expect(1)
     job = {key: first[key] for key in ("path", "directory", "settings", "traced") if key in first}
     own: Recording = first["recording"]
     try:

@@ -9,13 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify.keras.recorder import Recorder, as_rows, inner_of, rows_of, table_of
-from migrate.verify.keras.traced import Traced
+from migrate.verify.keras.recorder import Recorder, Traced, as_rows, inner_of, rows_of, table_of
 from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.recording import STAGE, Recording
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.initial import table_distribution
 from migrate.verify.tensorflow.measure import Program, TableNames, after_step, of_converted
+from migrate.verify.tensorflow.names import table_distribution
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.weights import random_weights
 from rewriter.nudging import nudged

@@ -10,6 +10,7 @@ the same in both programs.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,9 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 import runtime.keras
-from migrate.verify.keras.columns import columns, created, rows_of_columns
-from migrate.verify.keras.recorder import Recorder
-from migrate.verify.keras.traced import Traced
+from migrate.verify.keras.recorder import Recorder, Traced
 from migrate.verify.tensorflow.branches import seeded_by_number
 from migrate.verify.tensorflow.interceptor import around, keras_optimizers, writing_nothing
 
@@ -166,3 +165,40 @@ class _Sending:
             return self._recorder.on_apply(optimizer, pairs, lambda: stock(optimizer, pairs, *rest, **named))
         finally:
             self._depth.pop()
+
+
+class ColumnRows:
+    """The variable of a column in a layer, in place of a layer that holds one."""
+
+    def __init__(self, variable: Any) -> None:
+        """Take the variable, or the one that stands for the table."""
+        self.weights = self.trainable_weights = [variable]
+
+
+def columns() -> list[Any]:
+    """Return the classes of embedding columns of TensorFlow and of the runtime."""
+    importlib.import_module("runtime.feature_column")
+    item = _quietly(tf.feature_column.categorical_column_with_identity)("item", 2)
+    stock = type(_quietly(tf.feature_column.embedding_column)(item, 1))
+    return [stock, *stock.__subclasses__()]
+
+
+def _quietly(function: Any) -> Any:
+    """Return a function of TensorFlow without its warning that it is deprecated."""
+    return getattr(function, "__wrapped__", function)
+
+
+def created(stock: Any, column: Any, state_manager: Any) -> Iterator[ColumnRows]:
+    """Let a column create its rows in a layer, and yield each variable of them."""
+    before = [*state_manager._layer.weights]
+    stock(column, state_manager)
+    for made in state_manager._layer.weights:
+        if not any(made is one for one in before):
+            rows_of_columns(state_manager)[column] = ColumnRows(made)
+            yield rows_of_columns(state_manager)[column]
+
+
+def rows_of_columns(state_manager: Any) -> dict[Any, ColumnRows]:
+    """Return the rows that columns have created in a layer."""
+    found: dict[Any, ColumnRows] = vars(state_manager).setdefault("watched_rows", {})
+    return found

@@ -14,8 +14,8 @@ from paddle.io import IterableDataset
 from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
-from migrate.verify import working_copy
-from migrate.verify.paddle.static import slots
+from migrate.verify import program_files
+from migrate.verify.paddle.static import common
 from migrate.verify.paddle.trainer.common import MOST, mapped
 
 
@@ -28,21 +28,21 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         MigrateError: the configuration names no reader or no data, or the data has no batch.
     """
     folder, config, feeds = Path(job["path"]).resolve(), dict(job["config"]), job.get("feeds", ())
-    working_copy.enter(str(folder))
+    program_files.enter(str(folder))
     sys.path.insert(0, str(folder))
     data, name = config.get("runner.train_data_dir"), config.get("runner.train_reader_path")
-    generator = slots.generator_of(config) if feeds else None
+    generator = common.generator_of(config) if feeds else None
     if not data or not (name or generator):
         raise MigrateError(f"{folder}/config.yaml: names no reader and no sample data; give `inputs` in a schema")
     files = sorted(str(path) for path in (folder / data).iterdir() if not path.name.startswith("."))
     given = config.get("runner.train_batch_size")
     size = None if given is None else min(int(given), MOST)  # without a size, the reader makes whole batches
     if generator is not None:
-        loaded = slots.batches_of(generator, files, feeds, size or MOST)
+        loaded = common.batches_of(generator, files, feeds, size or MOST)
     else:
         dataset = importlib.import_module(str(name)).RecDataset(files, config=config)
         loaded = map(_arrays, _loaded(dataset, size))
-        loaded = (slots.as_fed(items, feeds) for items in loaded) if feeds else loaded
+        loaded = (common.as_fed(items, feeds) for items in loaded) if feeds else loaded
     batches = list(islice(loaded, job["count"]))
     if not batches:
         told = "" if size is None else f" of {size} samples"

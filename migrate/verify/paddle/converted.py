@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import contextlib
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +17,16 @@ from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.verify.compare import scatter
 from migrate.verify.distributions import Distribution, differ, distribution_at
-from migrate.verify.loading import load_module
 from migrate.verify.paddle.graph_side import GraphSide, ran
-from migrate.verify.paddle.inputs import Batch
-from migrate.verify.paddle.side_by_side import Dense, Rows, facade
+from migrate.verify.paddle.random_batches import Batch
 from migrate.verify.paddle.trainer.common import Array, watched
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
-from migrate.verify.tensorflow.initial import table_distribution, variable_distribution
+from migrate.verify.program_files import load_module
+from migrate.verify.tensorflow.names import table_distribution, variable_distribution
 from runtime import native, nn
 from runtime.nn.weights.arrays import read_rows, write_rows
+from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_weight import TableWeight
 
 v1: Any = tf.compat.v1
 
@@ -184,3 +189,58 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     with facade(job["path"]):
         side, recording = ran(Converted, job)
     return {"recording": recording, "tables": {n: side.tables[at].table_name for n, (at, _) in side.places.items()}}
+
+
+#: Module that converted code imports -> the façade of the runtime that has it.
+_FACADES = {"mx_rec": "mx_rec", "sparse_operation_kit": "sok"}
+
+
+class Dense(Parameter):
+    """A variable, as an optimizer of `runtime.nn` takes it."""
+
+    def __init__(self, variable: Any) -> None:
+        """Take the variable."""
+        super().__init__(variable.shape.as_list(), None, variable.dtype.base_dtype)
+        self._variable = variable
+
+
+class Rows(TableWeight):
+    """A table, as an optimizer of `runtime.nn` takes it."""
+
+    def __init__(self, table: Any) -> None:
+        """Take the table."""
+        super().__init__([1, table.dim], None)
+        self._table = table
+
+
+@contextlib.contextmanager
+def facade(path: str) -> Iterator[None]:
+    """Let a converted module find the SDK that it calls, as the runtime has it."""
+    name = _facade_of(path)
+    if not name:
+        yield
+        return
+    package = importlib.import_module(f"runtime.compat.{name}")
+    package.install()
+    try:
+        if name == "mx_rec":
+            importlib.import_module("mx_rec.util.initialize").init(use_dynamic=True)
+        yield
+    finally:
+        package.uninstall()
+
+
+def _facade_of(path: str) -> str:
+    try:
+        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise MigrateError(f"{path}: cannot be read ({error}); give the converted file") from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "get_embedding_variable":
+            return "deeprec"
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        modules += [item.name for item in node.names] if isinstance(node, ast.Import) else []
+        for module in modules:
+            if found := _FACADES.get(module.partition(".")[0]):
+                return found
+    return ""

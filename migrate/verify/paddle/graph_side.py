@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from migrate.verify import training_record
 from migrate.verify.distributions import Distribution, distribution_at
 from migrate.verify.paddle.trainer.common import optimizer
 from migrate.verify.paddle.without_buckets import CLIPPED, Shared, by_bucket, gave_up, of_buckets
-from migrate.verify.recording import Array, Moment, Recording, packed
+from migrate.verify.recording import Array, Moment, Recording, held_by, packed
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.initializers import initializer_text
@@ -128,7 +127,7 @@ def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> Rec
             result.steps[kind] = list(_steps(side, session, step, batches, count, snapshots))
         if side.by_norm and any(len(rows) for one in result.steps["own"] for rows, _ in one.shared.values()):
             result.apart = {"own": CLIPPED}
-        result.held = training_record.held_by(side.weights, session)
+        result.held = held_by(side.weights, session)
     return result
 
 

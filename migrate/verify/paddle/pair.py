@@ -15,11 +15,11 @@ from migrate.schema import Schema, Task
 from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
-from migrate.verify import compare, training_record
+from migrate.verify import compare
 from migrate.verify.comparer import Comparer
-from migrate.verify.paddle.inputs import random_batches
+from migrate.verify.paddle.random_batches import random_batches
 from migrate.verify.paddle.running import Runs, run_both
-from migrate.verify.recording import Array, Recording
+from migrate.verify.recording import Array, Recording, memory_of
 from migrate.verify.settings import Settings
 
 
@@ -95,9 +95,7 @@ class Pair(Comparer):
     def memory(self) -> tuple[Memory, ...]:
         """Return what each table takes beside the rows over one-hot columns, each with the slots of its optimizer."""
         held = self.converted.held
-        return tuple(
-            one for table in held for one in training_record.memory(table, held[table], self._rows_of(table), None)
-        )
+        return tuple(one for table in held for one in memory_of(table, held[table], self._rows_of(table), None))
 
     def _rows_of(self, table: str) -> list[Array]:
         keys = list(self.runs.told["keys"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.verify import progress, workers
+from migrate.verify import workers
 from migrate.verify.paddle.trainer.common import RATES
 from migrate.verify.recording import Recording
 
@@ -39,7 +39,7 @@ def run_both(package: str, job: Mapping[str, Any], converted: str, settles: bool
     """
     original = f"{package}.original"
     job = {**job, "rates": RATES, "passes": True}
-    progress.expect(3 + follows)
+    workers.expect(3 + follows)
     told = workers.run(original, {**job, "dtype": "float32"})
     own: Recording = told["recording"]
     job |= {"weights": own.weights, "loose": told.get("loose", ()), "distributions": own.distributions}

@@ -11,13 +11,12 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify.recording import Recording
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import measure, partitioned_variables, renumbered
-from migrate.verify.tensorflow.initial import variable_distribution
+from migrate.verify.tensorflow import matching, measure, partitioned_variables
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, replaced
-from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variables_of
+from migrate.verify.tensorflow.matching import match_tables
+from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variable_distribution, variables_of
 from migrate.verify.tensorflow.original import all_rungs
 from migrate.verify.tensorflow.program import run_watched
-from migrate.verify.tensorflow.table_matching import match_tables
 from runtime.table.anchor import Anchor
 
 
@@ -55,19 +54,19 @@ def _measured(
         raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")
     distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     names = _names(job, session.graph, program)
-    kept = set(renumbered.by_original(program.trained, names.variables))
+    kept = set(matching.by_original(program.trained, names.variables))
     parts = {name: one for name, one in original.parts.items() if kept.isdisjoint(one.names)}
     theirs = partitioned_variables.joined_shapes(original.trained, parts)
     dims = {name: table.dim for name, table in program.tables.items()}
     matched = match_tables(job["path"], dims, theirs, kept, names.tables)
-    program = renumbered.renamed(program, matched | {n: one for n, one in names.variables.items() if n not in matched})
+    program = matching.renamed(program, matched | {n: one for n, one in names.variables.items() if n not in matched})
     _check_feeds(job, session.graph, watcher)
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
     drawn = {name: _peek(stock, table, theirs[name]) for name, table in program.tables.items()}
     state = _state(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
     first = {**drawn, **{name: initial[name] for name in program.trained}}
-    known = Recording(first, distributions=renumbered.by_original(distributions, names.variables))
+    known = Recording(first, distributions=matching.by_original(distributions, names.variables))
     recording, snapshots = all_rungs(stock, program, state, job["batches"], settings, known)
     return {
         "renumbered": {mine: theirs for mine, theirs in names.variables.items() if mine != theirs},
@@ -76,34 +75,34 @@ def _measured(
     }
 
 
-def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> renumbered.Names:
+def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> matching.Names:
     """Return the original's names of variables and, as far as their order or the program says it, of tables."""
     original = _kinds(job["program"], job["state"], set(program.trained))
     made = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
     found = {one.op.name: one for one in made if not isinstance(one, Anchor)}
-    kept = {name: _kind(found[name], name in program.trained) for name in renumbered.without_slots(found)}
+    kept = {name: _kind(found[name], name in program.trained) for name in matching.without_slots(found)}
     order = [one.table.table_name if isinstance(one, Anchor) else one.op.name for one in made]
     places = {one.table.table_name: one.table.arguments.in_place_of for one in made if isinstance(one, Anchor)}
     dims = {name: table.dim for name, table in program.tables.items()}
-    return renumbered.original_names(job["path"], original, kept, dims, order, places)
+    return matching.original_names(job["path"], original, kept, dims, order, places)
 
 
-def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -> dict[str, renumbered.Kind]:
+def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -> dict[str, matching.Kind]:
     """Return the original's variables without slots; the parts of one that was replaced are one variable."""
     wholes = {part: name for name, one in program.parts.items() if kept.isdisjoint(one.names) for part in one.names}
     values = partitioned_variables.joined_values(
         state, {n: one for n, one in program.parts.items() if n in wholes.values()}
     )
     found = {}
-    for name in dict.fromkeys(wholes.get(one, one) for one in renumbered.without_slots(program.variables)):
+    for name in dict.fromkeys(wholes.get(one, one) for one in matching.without_slots(program.variables)):
         value = np.asarray(values[name])
         trained = name in program.trained or name in wholes.values()
-        found[name] = renumbered.Kind(value.shape, value.dtype.name, trained)
+        found[name] = matching.Kind(value.shape, value.dtype.name, trained)
     return found
 
 
-def _kind(variable: Any, trained: bool) -> renumbered.Kind:
-    return renumbered.Kind(tuple(variable.shape.as_list()), variable.dtype.base_dtype.name, trained)
+def _kind(variable: Any, trained: bool) -> matching.Kind:
+    return matching.Kind(tuple(variable.shape.as_list()), variable.dtype.base_dtype.name, trained)
 
 
 def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int, ...]) -> Any:

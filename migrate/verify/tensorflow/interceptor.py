@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
-from migrate.verify.tensorflow import branches, sources
+from migrate.verify.tensorflow import branches
 from rewriter._tf_private_sessions import elements_of
 from rewriter.proof.recording import fed_values
 
@@ -52,7 +52,7 @@ class Watcher:
 
     def gradients(self) -> list[tuple[Any, Any]]:
         """Return all (gradient, variable) pairs that the step applies and that have a gradient, in order."""
-        inside = sources.ancestors(self.train_ops)
+        inside = ancestors(self.train_ops)
         taken = [pairs for _, pairs, done in self.applied if _op(done) in inside]
         return [pair for pairs in taken for pair in pairs if pair[0] is not None]
 
@@ -62,16 +62,16 @@ class Watcher:
 
     def others(self) -> int:
         """Return how many optimizers the step does not run, as the other side's in adversarial training."""
-        inside, graph = sources.ancestors(self.train_ops), self.train_ops[0].graph
+        inside, graph = ancestors(self.train_ops), self.train_ops[0].graph
         made = [_op(done) for _, _, done in self.applied]
         return sum(op not in inside for op in made if op.graph is graph)
 
     def source_tensors(self) -> list[tf.Tensor]:
         """Return the tensors from which the training step and its losses are computed."""
-        return sources.source_tensors([*self.train_ops, *(loss.op for loss in self.losses_of_step())], self.fed)
+        return source_tensors([*self.train_ops, *(loss.op for loss in self.losses_of_step())], self.fed)
 
     def _lacks(self, loss: Any) -> bool:
-        needed = sources.source_tensors([loss.op], self.fed)
+        needed = source_tensors([loss.op], self.fed)
         return any(tensor.op.type == "Placeholder" and tensor.name not in self.fed for tensor in needed)
 
     def optimizer_of(self, variable: Any) -> str:
@@ -115,7 +115,7 @@ class Watcher:
         if set(train).isdisjoint(self.train_ops):  # another step, that is not compared
             return stock(session, fetches, feed_dict, *rest, **named)
         if self.limit:
-            wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses_of_step())], set(given))
+            wanted = source_tensors([*train, *(loss.op for loss in self.losses_of_step())], set(given))
             drawn = [t for t in wanted if t.name not in given and t.op.type != "Placeholder"]
             result, values = stock(session, (fetches, drawn), feed_dict, *rest, **named)
             names = {tensor.name for tensor in wanted}
@@ -133,7 +133,7 @@ class Watcher:
     def _is_training(self, op: Any) -> bool:
         if op not in self._trains:
             updates = {_op(done) for _, _, done in self.applied}
-            self._trains[op] = not updates.isdisjoint(sources.ancestors([op]))
+            self._trains[op] = not updates.isdisjoint(ancestors([op]))
         return self._trains[op]
 
     def applying(self, stock: Callable[..., Any], optimizer: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
@@ -263,3 +263,50 @@ def around(owner: Any, name: str, call: Callable[..., Any]) -> Iterator[None]:
 
     with replaced(owner, name, wrapped):
         yield
+
+
+#: Ops that yield data or random values; feeding them gives both programs the same inputs.
+_SOURCES = frozenset(
+    {
+        *("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"),
+        *("IteratorGetNext", "IteratorGetNextSync", "OneShotIterator"),
+        # A dataset gives sparse and ragged tensors as variants, which are no arrays; these ops make tensors of them.
+        *("DeserializeSparse", "RaggedTensorFromVariant"),
+        *("QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2", "ReaderReadV2", "ReaderReadUpToV2"),
+        *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
+        *("RandomGamma", "RandomPoissonV2", "Multinomial", "LogUniformCandidateSampler", "UniformCandidateSampler"),
+    }
+)
+
+
+def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
+    """Return the ops and all ops that they depend on."""
+    found = set(ops)
+    pending = list(found)
+    while pending:
+        current = pending.pop()
+        for before in [tensor.op for tensor in current.inputs] + list(current.control_inputs):
+            if before not in found:
+                found.add(before)
+                pending.append(before)
+    return found
+
+
+def source_tensors(ops: Iterable[tf.Operation], fed: Collection[str] = ()) -> list[tf.Tensor]:
+    """Return the nearest source tensors that the ops depend on, sorted by name.
+
+    What a branch or a loop of a v1 graph draws can be neither fetched nor fed, and is left out. A tensor that the
+    program feeds, one of the names `fed`, is a source as well: what would compute it does not run.
+    """
+    found: dict[str, tf.Tensor] = {}
+    seen = set(ops)
+    pending = list(seen)
+    while pending:
+        current = pending.pop()
+        sources = [t for t in current.inputs if t.name in fed or t.op.type in _SOURCES]
+        found |= {t.name: t for t in sources if t.graph.is_fetchable(t.op)}
+        for before in [t.op for t in current.inputs if t.name not in fed] + list(current.control_inputs):
+            if before not in seen and before.type not in _SOURCES:
+                seen.add(before)
+                pending.append(before)
+    return [found[name] for name in sorted(found)]

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from migrate.verify import training_record
 from migrate.verify.distributions import distribution_at
-from migrate.verify.recording import Moment, Recording
+from migrate.verify.recording import Moment, Recording, held_in
 
 Array = NDArray[Any]
 Run = Callable[..., Any]
@@ -220,7 +219,7 @@ def update_rules(snapshots: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str
 def of_converted(recording: Recording, program: Program, snapshots: Mapping[str, Any]) -> Recording:
     """Return a recording with what is known of the tables of this process, by the original's names."""
     widths = {program.tables[n].name: (one[1].shape[1], one[2].shape[1]) for n, one in snapshots.items()}
-    held = training_record.held(widths)
+    held = held_in(widths)
     texts = {name: table.distribution for name, table in program.tables.items() if table.distribution}
     return replace(
         recording,

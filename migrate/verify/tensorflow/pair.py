@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from migrate.report.model import Comparison, Memory, Verification
-from migrate.verify import compare, progress, training_record, workers
+from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
 from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
-from migrate.verify.recording import STAGE, Array, Moment, Recording
+from migrate.verify.recording import STAGE, Array, Moment, Recording, memory_of
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import partitioned_variables
 from migrate.verify.tensorflow.measure import slots_of
@@ -38,9 +38,9 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     """
     file = Path(original).resolve()
     job = {"directory": str(file if file.is_dir() else file.parent), "settings": settings, "path": original}
-    progress.expect(2)
+    workers.expect(2)
     first = workers.run(_ORIGINAL, job)
-    progress.expect((4 if first["traced"] else 2) if "eager" in first else 1)
+    workers.expect((4 if first["traced"] else 2) if "eager" in first else 1)
     return follow(keras.original(job, first["traced"]) if "eager" in first else {**first, **job}, converted)
 
 
@@ -183,7 +183,7 @@ class Pair(Comparer):
             slots = [np.asarray(values[slot]) for slot in _slot_names(name, values)]
             of_table = None if not slots and table.name not in self.changed else slots  # Keras' are not recorded
             held = self.converted.held.get(name)
-            memories += training_record.memory(table.name, held, [np.asarray(values[name])], of_table)
+            memories += memory_of(table.name, held, [np.asarray(values[name])], of_table)
         return tuple(memories)
 
     def _label(self, name: str, what: str = "table") -> str:

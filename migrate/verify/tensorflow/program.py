@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import random
+import re
+import runpy
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,11 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
-from migrate.verify.program_files import means_v1
-from migrate.verify.tensorflow.failures import failure
+from migrate.source.files.encoding import IS_PYTHON2, is_python2
+from migrate.source.files.notebook import SUFFIX
+from migrate.verify import program_files
+from migrate.verify.program_files import code_of, means_v1
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, around, watching
-from migrate.verify.tensorflow.process_setup import started
 
 
 def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence[str] = ()) -> None:
@@ -114,3 +118,139 @@ def _own_model_directories() -> Iterator[None]:
         if hasattr(v1, "estimator"):
             stack.enter_context(around(v1.estimator.Estimator, "__init__", init))
         yield
+
+
+#: A program's first file, and the call that runs it.
+Started = tuple[Path, Callable[[], object]]
+
+
+def started(path: str, directory: str, arguments: Sequence[str]) -> Started:
+    """Prepare this process.
+
+    Args:
+        path: the file; or the folder, whose command the arguments are.
+        directory: the original's folder.
+        arguments: what the program gets.
+
+    Raises:
+        MigrateError: the command starts no Python program.
+    """
+    if Path(path).is_dir():
+        return _of_command(path, directory, arguments)
+    file = Path(path).resolve()
+    script = _script_of(file)
+    sys.argv, sys.path[:0] = [script, *arguments], [str(file.parent), directory]
+    program_files.enter(directory)
+    own: dict[str, object] = {} if script == str(file) else {"display": print}
+    return file, lambda: runpy.run_path(script, own, run_name="__main__")
+
+
+def _of_command(path: str, directory: str, command: Sequence[str]) -> Started:
+    real, here = Path(directory).resolve(), Path.cwd()
+    words = _program_of(path, command)
+    copy = program_files.enter(directory, path)
+    if here.is_relative_to(real):
+        os.chdir(copy / here.relative_to(real))
+    sys.path[:] = [_moved(one, real, copy) for one in sys.path]
+    if words[0] != "-m":
+        script = Path(words[0]).absolute()
+        sys.argv, sys.path[:0] = words, [str(script.parent)]
+        return script, lambda: runpy.run_path(words[0], run_name="__main__")
+    sys.argv, sys.path[:0] = words[1:], [str(Path.cwd())]
+    if _is_here(words[1].partition(".")[0]):
+        sys.modules.pop(words[1].partition(".")[0], None)  # Python has modules of such names, as `code`
+    file = Path.cwd() / words[1].replace(".", "/")
+    first = file / "__main__.py" if file.is_dir() else file.with_suffix(".py")
+    return first, lambda: runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+
+
+def _is_here(module: str) -> bool:
+    """Whether the working directory has a module or package of this name: others may be in use, as `runtime`."""
+    return Path(module).is_dir() or Path(f"{module}.py").is_file()
+
+
+def _program_of(path: str, command: Sequence[str]) -> list[str]:
+    """Return a command without Python and its switches: a script, or `-m` and a module, and arguments."""
+    words = list(command)
+    if words and Path(words[0]).name.startswith("python"):
+        del words[0]
+        while words and words[0] in ("-u", "-B", "-O"):
+            del words[0]
+    if not words or (words[0].startswith("-") and words[0] != "-m") or words == ["-m"]:
+        raise MigrateError(
+            f"{path}: `{' '.join(command)}` names no program; give the command that trains in this folder behind `--`, "
+            "such as `-- python train.py`"
+        )
+    return words
+
+
+def _moved(place: str, real: Path, copy: Path) -> str:
+    """Return a folder of the original as it is in the copy."""
+    found = Path(place).resolve()
+    return str(copy / found.relative_to(real)) if place and found.is_relative_to(real) else place
+
+
+def _script_of(file: Path) -> str:
+    """Return the path of what is run: of a notebook a script of its code cells, in this process's scratch folder."""
+    if file.suffix != SUFFIX:
+        return str(file)
+    script = Path(tempfile.mkdtemp(prefix="notebook-")) / f"{file.stem}.py"
+    script.write_bytes(code_of(file))
+    return str(script)
+
+
+#: What terminals show as colours, and characters of an error that are shown.
+_COLOURS, _LONGEST = re.compile(r"\x1b\[[0-9;]*m"), 300
+#: Names that Python 3 has no more.
+_PYTHON2 = frozenset({"xrange", "unicode", "raw_input", "basestring", "long", "reduce", "unichr", "cPickle"})
+
+
+def failure(path: str, error: BaseException) -> MigrateError:
+    """Return the error of a program that fails with `error`: one sentence, with a remedy."""
+    return error if isinstance(error, MigrateError) else MigrateError(f"{path}: {_why(error)}")
+
+
+def _why(error: BaseException) -> str:
+    here = f"TensorFlow {tf.__version__}"
+    if isinstance(error, SyntaxError):
+        file = f"`{error.filename}`"
+        if error.filename and is_python2(error.filename):
+            return f"{file} cannot be read: {IS_PYTHON2}, then convert it"
+        return f"line {error.lineno} of {file} is not valid Python ({error.msg}); correct it"
+    if isinstance(error, NameError) and error.name in _PYTHON2:
+        return f"it uses `{error.name}`: {IS_PYTHON2}, then convert it"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if error.name.split(".")[0] == "tensorflow":
+            return f"{here} has no module `{error.name}`; write what is taken from it in other words, in both programs"
+        return (
+            f"the module `{error.name}` is not installed; install it, or put a small module of that name beside the "
+            "original"
+        )
+    if isinstance(error, AttributeError) and (found := _lacks(error)):
+        return f"{here} has no `{found}`; write what is taken from it in other words, in both programs"
+    if isinstance(error, FileNotFoundError) and (missing := _missing(error)):
+        return (
+            f"it reads `{missing}`, which is not there; put the data, or a small sample of it, beside the original, or "
+            "name it in arguments after `--`"
+        )
+    if isinstance(error, SystemExit):
+        return f"it ends with exit code {error.code}; give what it needs to train as arguments after `--`"
+    return f"running it fails with {type(error).__name__}: {_told(error)}; correct it"
+
+
+def _missing(error: FileNotFoundError) -> str:
+    """Return the file that is missing; NumPy says it in words alone."""
+    told = str(error)
+    return str(error.filename or (told.removesuffix(" not found.") if told.endswith(" not found.") else ""))
+
+
+def _lacks(error: AttributeError) -> str:
+    """Return the name that a program asks TensorFlow for in vain, such as `tf.contrib`; empty for other errors."""
+    module = re.search(r"module '(tensorflow|tensorflow\.compat\.v1|[\w.]*\btensorflow\.[\w.]*)' has no", str(error))
+    return f"tf.{error.name}" if module and error.name else ""
+
+
+def _told(error: BaseException) -> str:
+    """Return the beginning of what an error says on one line; Keras says on the first one only where it was."""
+    text = " ".join(_COLOURS.sub("", str(error)).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

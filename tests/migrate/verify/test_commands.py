@@ -27,7 +27,7 @@ open("written.txt", "w").write("left")
 """
 START = """
 import sys
-from migrate.verify.tensorflow.process_setup import started
+from migrate.verify.tensorflow.program import started
 started(*sys.argv[1:3], sys.argv[3:])[1]()
 """
 
@@ -74,7 +74,7 @@ def test_a_module_runs_as_python_runs_it(tmp_path: Path) -> None:
 
 
 def test_a_command_without_a_program_is_an_error(tmp_path: Path) -> None:
-    from migrate.verify.tensorflow.process_setup import started
+    from migrate.verify.tensorflow.program import started
 
     with pytest.raises(MigrateError, match="`python -c x` names no program; give the command"):
         started(str(tmp_path), str(tmp_path), ["python", "-c", "x"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Memory, Series
-from migrate.verify import compare, distributions, rounding, training_record
+from migrate.verify import compare, distributions, recording, rounding
 from migrate.verify.comparer import Comparer
 from migrate.verify.distributions import Distribution
 from migrate.verify.recording import Moment, Recording
@@ -107,22 +107,22 @@ def test_the_errors_to_float64_are_those_of_numpy() -> None:
 def test_losses_are_kept_by_step() -> None:
     wide = np.array([0.7, 0.6, 0.5])
     first, second = wide.astype(np.float32), wide.astype(np.float32) + np.float32(1e-7)
-    found = training_record.by_step(compare.compare("adam", "loss", first, second, wide), first, second, wide)
+    found = recording.by_step(compare.compare("adam", "loss", first, second, wide), first, second, wide)
     assert found.series == (Series("loss", tuple(map(float, first)), tuple(map(float, second)), (0.7, 0.6, 0.5)),)
-    assert training_record.by_step(found, first, second, first).series[0].reference == ()
+    assert recording.by_step(found, first, second, first).series[0].reference == ()
     alone = replace(found, series=())
-    assert training_record.by_step(alone, first, np.ones(4)).series == ()
-    assert training_record.by_step(alone, np.ones((3, 2)), np.ones((3, 2))).series == ()
+    assert recording.by_step(alone, first, np.ones(4)).series == ()
+    assert recording.by_step(alone, np.ones((3, 2)), np.ones((3, 2))).series == ()
 
 
 def test_memory_is_told_only_where_the_table_holds_the_rows_of_the_variable() -> None:
     values, slot = np.zeros((10, 4), np.float32), np.zeros((10, 4), np.float32)
-    held = training_record.Held(10, 2, 999)
-    assert training_record.memory("t", held, [values], [slot]) == [Memory("t", 10, 2, 320, 999)]
-    assert training_record.memory("t", held, [values, values], None) == [Memory("t", 10, 2, 960, 999)]
+    held = recording.Held(10, 2, 999)
+    assert recording.memory_of("t", held, [values], [slot]) == [Memory("t", 10, 2, 320, 999)]
+    assert recording.memory_of("t", held, [values, values], None) == [Memory("t", 10, 2, 960, 999)]
     assert (
-        training_record.memory("t", training_record.Held(9, 2, 999), [values], None)
-        == training_record.memory("t", None, [values], None)
+        recording.memory_of("t", recording.Held(9, 2, 999), [values], None)
+        == recording.memory_of("t", None, [values], None)
         == []
     )
 

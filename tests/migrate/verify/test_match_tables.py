@@ -11,11 +11,10 @@ from click.testing import CliRunner
 
 from migrate.cli.verify import verify
 from migrate.errors import MigrateError
-from migrate.verify import working_copy
+from migrate.verify import program_files
 from migrate.verify.paddle.trainer import folder
+from migrate.verify.tensorflow.matching import Kind, by_original, match_tables, original_names, renamed, without_slots
 from migrate.verify.tensorflow.measure import Program
-from migrate.verify.tensorflow.renumbered import Kind, by_original, original_names, renamed, without_slots
-from migrate.verify.tensorflow.table_matching import match_tables
 from tests.support.measured import Measured
 
 
@@ -196,14 +195,14 @@ def test_a_program_finds_its_files_and_changes_none(tmp_path: Path, monkeypatch:
     (home / "project" / "data" / "deep").mkdir(parents=True)
     scratch.mkdir()
     (home / "project" / "small").write_text("small")
-    (home / "project" / "data" / "deep" / "large").write_bytes(b"x" * (working_copy.SMALL + 1))
+    (home / "project" / "data" / "deep" / "large").write_bytes(b"x" * (program_files.SMALL + 1))
     (home / "beside").write_text("beside")
     before = everything(home)
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    working_copy.enter(str(home / "project"))
+    program_files.enter(str(home / "project"))
     assert Path.cwd().is_relative_to(scratch)
     assert Path("small").read_text() == "small"
-    assert Path("data/deep/large").stat().st_size == working_copy.SMALL + 1
+    assert Path("data/deep/large").stat().st_size == program_files.SMALL + 1
     assert Path("../beside").read_text() == "beside"
     Path("small").write_text("changed")
     Path("data/deep/new").write_text("new")
@@ -215,9 +214,9 @@ def test_what_is_too_much_is_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in ("a", "b/c"):
         (tmp_path / "home" / name).mkdir(parents=True)
     (tmp_path / "home" / "b" / "c" / "file").write_text("far")
-    monkeypatch.setattr(working_copy, "MOST", 2)
+    monkeypatch.setattr(program_files, "MOST", 2)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    working_copy.enter(str(tmp_path / "home"))
+    program_files.enter(str(tmp_path / "home"))
     assert Path("b").is_dir() and not Path("b").is_symlink()
     assert Path("b/c").is_symlink()
     assert Path("b/c/file").read_text() == "far"

@@ -17,10 +17,10 @@ from migrate.cli import console
 from migrate.cli.verify import verify
 from migrate.errors import MigrateError
 from migrate.report.model import Verification
-from migrate.verify import compare, pair, progress, show, workers
-from migrate.verify.progress import Progress
-from migrate.verify.report import make_report
+from migrate.verify import compare, pair, show, workers
 from migrate.verify.settings import Settings
+from migrate.verify.show import make_report
+from migrate.verify.workers import Progress
 
 VALUES = np.arange(1.0, 9.0)
 EQUAL = compare.compare("forward", "out", VALUES, VALUES * (1 + 1e-7), kind="output")
@@ -148,14 +148,14 @@ def test_the_share_is_that_of_all_workers(monkeypatch: pytest.MonkeyPatch) -> No
     jobs = [("m", {"path": "a.py"}), ("m", {"path": "b.py"})]
     with watched.watched():
         assert watched.share() == 0
-        progress.expect(3)
+        workers.expect(3)
         assert len(workers.run_together(jobs)) == 2
         assert watched.share() == pytest.approx(2 / 3)
         workers.run_together(jobs[:1])
         assert watched.share() == 1
         workers.run_together(jobs[:1])  # more than were expected
     assert watched.share() == 1 and shares[2:] == [2 / 3, 1]
-    progress.expect(9)  # nobody watches any more
+    workers.expect(9)  # nobody watches any more
     assert watched.share() == 1
 
 

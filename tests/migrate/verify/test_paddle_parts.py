@@ -17,9 +17,9 @@ from migrate.errors import MigrateError
 from migrate.schema import parse_schema
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
-from migrate.verify.paddle import float64_model
+from migrate.verify.paddle import patches
+from migrate.verify.paddle.converted import facade
 from migrate.verify.paddle.pair import measure
-from migrate.verify.paddle.side_by_side import facade
 from migrate.verify.paddle.trainer import following, graph_random_numbers
 from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.recording import Moment, Recording
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.paddle
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let Paddle compute in float64 during a test."""
-    for owner, name, function in float64_model.patches():
+    for owner, name, function in patches.patches():
         monkeypatch.setattr(owner, name, function)
     paddle.set_default_dtype("float64")
     yield

@@ -13,7 +13,7 @@ from migrate.schema import Schema, load_schema
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from migrate.verify.paddle import pair
-from migrate.verify.paddle.inputs import random_batches
+from migrate.verify.paddle.random_batches import random_batches
 from migrate.verify.paddle.running import Runs
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
@@ -179,16 +179,16 @@ def test_scaled_feeds_are_not_equal_from_end_to_end(job: dict[str, Any], tmp_pat
 def test_what_has_no_float64_kernel_follows_its_formula() -> None:
     import paddle
 
-    from migrate.verify.paddle import float64_model
+    from migrate.verify.paddle import patches
 
     x = paddle.to_tensor([3.0, -4.0])
     for longest in (1.0, 10.0):
         stock = paddle.nn.clip.clip_by_norm(x, longest)
-        np.testing.assert_allclose(float64_model.clip_by_norm(x, longest).numpy(), stock.numpy(), rtol=1e-7)
-    assert float64_model.clip_by_norm(x.astype("float64"), 1.0).dtype == paddle.float64
+        np.testing.assert_allclose(patches.clip_by_norm(x, longest).numpy(), stock.numpy(), rtol=1e-7)
+    assert patches.clip_by_norm(x.astype("float64"), 1.0).dtype == paddle.float64
     rows = paddle.nn.Embedding(5, 2, sparse=True)
     rows(paddle.to_tensor([1, 2, 1])).sum().backward()
-    clipped = float64_model.clip_by_norm(rows.weight.grad, 1.0)
+    clipped = patches.clip_by_norm(rows.weight.grad, 1.0)
     values = paddle.nn.clip.get_tensor_from_selected_rows(clipped)
     assert clipped.is_selected_rows()
     np.testing.assert_allclose(np.linalg.norm(values.numpy()), 1.0, rtol=1e-6)

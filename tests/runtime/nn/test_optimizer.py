@@ -10,8 +10,8 @@ import paddle
 import pytest
 import tensorflow as tf
 
+from migrate.verify.paddle.patches import is_dense, textbook
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
-from migrate.verify.paddle.trainer.kernels import is_dense, textbook
 from runtime import nn
 
 v1 = tf.compat.v1

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tensorflow
 
 from migrate.verify.compare import scatter
-from migrate.verify.tensorflow.table_matching import match_tables
+from migrate.verify.tensorflow.matching import match_tables
 from runtime.lookup.whole_table import spelled_out, written_out
 from tests.support.source.idiom_runner import STEPS, batch
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.verify import working_copy
+from migrate.verify import program_files
 from migrate.verify.program_files import code_of
 from migrate.verify.recording import Moment
 
@@ -31,7 +31,7 @@ def run_script(job: Mapping[str, Any]) -> None:
         MigrateError: it ends with an error, or by `sys.exit` with a code other than 0.
     """
     file = Path(job["path"]).resolve()
-    here = working_copy.enter(str(file.parent))
+    here = program_files.enter(str(file.parent))
     random.seed(job["seed"])
     np.random.seed(job["seed"])
     sys.path.insert(0, str(here))

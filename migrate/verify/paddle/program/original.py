@@ -17,11 +17,10 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.initial import distributions_of, watched_distributions
+from migrate.verify.paddle import patches
+from migrate.verify.paddle.patches import distributions_of, is_dense, textbook, trained_by, watched_distributions
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
-from migrate.verify.paddle.trainer.kernels import is_dense, textbook, trained_by
 from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.recording import Moment, Recording, packed, unpacked
 
@@ -152,7 +151,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     side = _Side(job)
     if side.wide:
         paddle.set_default_dtype("float64")
-        float64_model.complete()
+        patches.complete()
     with watched_distributions() as drawn, _watching(side):
         run_script(job)
     steps, weights = {STAGE: side.steps.steps}, side.moved.initial

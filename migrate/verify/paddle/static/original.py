@@ -17,10 +17,10 @@ import paddle.nn.functional as F
 from paddle.base.layer_helper import LayerHelper
 
 from migrate.verify.distributions import Distribution
-from migrate.verify.paddle import float64_model
+from migrate.verify.paddle import patches
+from migrate.verify.paddle.patches import textbook
 from migrate.verify.paddle.static.common import IDS, minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, optimizer, started_weights
-from migrate.verify.paddle.trainer.kernels import textbook
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
@@ -179,7 +179,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     paddle.enable_static()
     if job["dtype"] == "float64":
         paddle.set_default_dtype("float64")
-        float64_model.complete()
+        patches.complete()
     settings: Settings = job["settings"]
     side = Original(job, "passes")
     side.restart(None)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify import compare, working_copy
-from migrate.verify.loading import class_in
+from migrate.verify import compare, program_files
+from migrate.verify.program_files import class_in
 from migrate.verify.weights import moved_weights
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
@@ -38,7 +38,7 @@ def class_of(folder: str, file: str, name: str, wanted: tuple[str, str]) -> Any:
     Raises:
         MigrateError: there is none.
     """
-    working_copy.enter(folder)
+    program_files.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
     chosen = class_in(Path(folder) / file, name, lambda owner: all(hasattr(owner, method) for method in wanted))
     if chosen is None:

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import working_copy
+from migrate.verify import program_files
 from migrate.verify.paddle.graph_side import GraphSide, ran
 from migrate.verify.paddle.trainer.common import (
     Array,
@@ -39,7 +39,7 @@ class Converted(GraphSide):
         np.random.seed(1)
         random.seed(1)
         self.trainer = trainer_of(job["path"])
-        working_copy.enter(job.get("data") or job["path"])  # a trainer may read data of its own
+        program_files.enter(job.get("data") or job["path"])  # a trainer may read data of its own
         with recorded(Weight, "__init__") as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}

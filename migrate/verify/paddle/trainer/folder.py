@@ -21,7 +21,7 @@ from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import compare, workers
 from migrate.verify.paddle.random_batches import IDS, drawn
-from migrate.verify.paddle.static.slots import Feeds, as_fed
+from migrate.verify.paddle.static.common import Feeds, as_fed
 from migrate.verify.paddle.trainer.common import MOST, mapped
 from migrate.verify.paddle.trainer.pair import measure
 from migrate.verify.settings import Settings

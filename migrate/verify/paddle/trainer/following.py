@@ -19,8 +19,8 @@ import numpy as np
 import paddle
 
 from migrate.verify.compare import TOLERANCE
+from migrate.verify.paddle.patches import is_dense, of_rows, rows_term, textbook, trained_by
 from migrate.verify.paddle.trainer.common import Array, dense, optimizer
-from migrate.verify.paddle.trainer.kernels import is_dense, of_rows, rows_term, textbook, trained_by
 from migrate.verify.recording import Moment, Recording, packed, unpacked
 
 

@@ -11,8 +11,8 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.initial import distributions_of, watched_distributions
+from migrate.verify.paddle import patches
+from migrate.verify.paddle.patches import distributions_of, watched_distributions
 from migrate.verify.paddle.trainer.common import (
     Array,
     mapped,
@@ -63,7 +63,7 @@ class Original:
         random.seed(1)
         if self.dtype == "float64":
             paddle.set_default_dtype("float64")
-            float64_model.complete()
+            patches.complete()
 
     def values(self) -> dict[str, Array]:
         """Return all weights by path."""
