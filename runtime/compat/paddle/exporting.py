@@ -106,7 +106,7 @@ def _place(error: BaseException) -> str:
     return f"{frame.filename}:{frame.lineno}"
 
 
-class _Exported(tf.Module):
+class _Exported(tf.Module):  # type: ignore[misc]
     """A network, and the tables and variables that it reads."""
 
     def __init__(self, layer: Layer, specs: Any) -> None:

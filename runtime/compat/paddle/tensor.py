@@ -213,7 +213,7 @@ class Tensor:
         """Return the first size."""
         if not self.shape:
             raise TypeError("len() of a tensor without dimensions")
-        return self.shape[0]
+        return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         """Return the parts along the first dimension."""
