@@ -71,15 +71,14 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
             f"paddle.jit.save got a {type(layer).__name__}, which holds no weights: give the paddle.nn.Layer that "
             "computes it"
         )
-    given = next((part for part in (input_spec, getattr(layer, _SPEC, None)) if part is not None), None)
-    given = getattr(layer.forward, _SPEC, None) if given is None else given
-    if given is None:
+    specs = next((spec for spec in (input_spec, *_decorated(layer)) if spec is not None), None)
+    if specs is None:
         raise ValueError(f"paddle.jit.save got no input_spec for {type(layer).__name__}: give it, {_EXAMPLE}")
     modes = [(inner, inner.training) for inner in layer.sublayers(include_self=True)]
     layer.eval()
     try:
         with recording.stopped():
-            exported = _Exported(layer, given)
+            exported = _Exported(layer, specs)
             tf.saved_model.save(exported, str(path), signatures=exported.serve)
     except (NotImplementedError, tf.errors.OperatorNotAllowedInGraphError) as error:
         raise ValueError(f"{_place(error)}: paddle.jit.save cannot export this: {functions.NO_ELEMENTS}") from error
@@ -96,12 +95,17 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
             inner.training = training
 
 
+def _decorated(layer: Layer) -> list[Any]:
+    """Return the specs that `to_static` gave a layer, or its `forward`."""
+    return [getattr(part, _SPEC, None) for part in (layer, layer.forward)]
+
+
 def _place(error: BaseException) -> str:
     """Return file and line of the program's own code where an error began."""
     own = str(Path(__file__).parents[2])
     frames = traceback.extract_tb(error.__traceback__)
     frame = next(
-        one for one in reversed(frames) if not one.filename.startswith(own) and "site-packages" not in one.filename
+        line for line in reversed(frames) if not line.filename.startswith(own) and "site-packages" not in line.filename
     )
     return f"{frame.filename}:{frame.lineno}"
 

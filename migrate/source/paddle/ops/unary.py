@@ -25,8 +25,8 @@ def _truth(bound: Arguments) -> Tensor:
 def _unary(result: _Result, functions: str) -> Iterator[Op]:
     """Yield ops of one tensor by TensorFlow's names; before `=`, Paddle's if it is another; after it, none is."""
     for function in functions.split():
-        given, _, tf = function.rpartition("=") if "=" in function else ("", "", function)
-        name = given or tf.rpartition(".")[2]
+        name, _, tf = function.rpartition("=") if "=" in function else ("", "", function)
+        name = name or tf.rpartition(".")[2]
         yield Op(f"paddle.{name}(x, name=None)", result, (Form(f"tf.{tf}(x=x)", floating),) if tf else (), (name,))
 
 
