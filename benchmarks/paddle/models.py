@@ -1,13 +1,16 @@
 """Which models of a directory convert: every folder with a trainer, converted, verified and trained.
 
-python -m benchmarks.paddle.models DIRECTORY [--only NAME] [--proofs FILE] [--keep FOLDER] [--seconds 300]
+python -m benchmarks.paddle.models DIRECTORY [--only NAME] [--proofs FILE] [--results FOLDER] [--keep FOLDER]
+    [--seconds 300]
 
-Prints a Markdown table: whether the folder converts, which stages equal Paddle's (forward, loss, gradients, steps of
-SGD, Adagrad and Adam, and of the trainer's own optimizer), whether it trains on its sample data, and else why not.
+Prints a Markdown table: whether the folder converts, whether what it computes equals Paddle's (outputs, loss,
+gradients, running values, metrics, steps of SGD, Adagrad and Adam, and of the trainer's own optimizer) or else what
+differs, whether it trains on its sample data, and how it was measured, or why it does not convert.
 
 `--proofs` names a YAML file that says how a model is proven, by its path in the directory, as `paddlerec.yaml` does:
 `steps`, `batches`, `ids` and `set`, the options of `migrate verify`, and `inputs`, which stand in a schema otherwise;
-`replace` has texts of files that a copy of the folder has instead, such as a reader with fewer features.
+`replace` has texts of files that a copy of the folder has instead, such as a reader with fewer features; `note` is what
+the table says of it. `--results` keeps what was found of each model; one that has a result is not tried again.
 """
 
 from __future__ import annotations
@@ -35,7 +38,6 @@ from migrate.source.paddle.model_files import beside, texts_of
 
 TRAINER, STATIC = "dygraph_model.py", "static_model.py"
 OPTIONS = ("steps", "batches", "ids")
-STAGES = ("forward", "loss", "gradient", "running values", "metrics", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
 import tensorflow as tf
@@ -64,6 +66,7 @@ class Row:
     trained: str = ""
     seconds: float = 0.0
     reason: str = ""
+    note: str = ""  #: how it was measured
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -72,6 +75,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--only", action="append", default=[], help="a folder's name or path, repeatable")
     parser.add_argument("--proofs", type=Path, help="YAML file that says how each model is proven")
+    parser.add_argument("--results", type=Path, help="folder with a file for each model that was tried")
     parser.add_argument("--keep", type=Path, help="folder for the converted models (default: a temporary one)")
     parser.add_argument("--seconds", type=float, default=300, help="time for a proof, or for training")
     options = parser.parse_args(given)
@@ -84,10 +88,18 @@ def main(given: Sequence[str] | None = None) -> int:
             name = folder.relative_to(options.directory).as_posix()
             target = (options.keep or Path(scratch)) / name
             proof = proofs.get(name, {})
+            kept = (options.results or Path(scratch)) / f"{name.replace('/', '_')}.json"
+            if kept.is_file():
+                rows.append(Row(**json.loads(kept.read_text(encoding="utf-8"))))
+                continue
             if "replace" in proof:
                 folder = replaced(folder, Path(scratch) / "replaced" / name, proof["replace"])
             rows.append(tried(name, folder, target, options.seconds, proof))
-            print(line(rows[-1]), file=sys.stderr, flush=True)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(vars(rows[-1])), encoding="utf-8")
+            print(line(rows[-1]), f"{rows[-1].seconds:.0f} s", file=sys.stderr, flush=True)
+    for row in rows:
+        row.note = proofs.get(row.name, {}).get("note", "")
     print("\n".join(table(rows)))
     return 0
 
@@ -96,10 +108,10 @@ def proofs_of(path: Path) -> dict[str, dict[str, Any]]:
     """Read how models are proven: a mapping of paths to options. Raises `MigrateError` for an unknown option."""
     proofs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     for name, options in proofs.items():
-        unknown = set(options) - {*OPTIONS, "set", "inputs", "replace"}
+        unknown = set(options) - {*OPTIONS, "set", "inputs", "replace", "note"}
         if unknown:
             raise MigrateError(
-                f"{path}: `{name}` has no option `{min(unknown)}`: use {', '.join(OPTIONS)}, set, inputs, replace"
+                f"{path}: `{name}` has no option `{min(unknown)}`: use {', '.join(OPTIONS)}, set, inputs, replace, note"
             )
     return proofs
 
@@ -228,21 +240,25 @@ def trained(folder: Path, target: Path, seconds: float, trainer: str) -> str:
 
 def line(row: Row) -> str:
     """Return a row of the table."""
-    stages = [row.stages.get(stage, "–") for stage in STAGES]
-    reason = row.reason.replace("|", "\\|")
-    cells = [row.name, "yes" if row.converted else "no", *stages, row.trained or "–", f"{row.seconds:.0f}", reason]
-    return "| " + " | ".join(cells) + " |"
+    others = [(stage, verdict) for stage, verdict in row.stages.items() if verdict != "equal"]
+    proof = ", ".join(f"{verdict}: {stage}" for stage, verdict in others) or ("equal" if row.stages else "–")
+    trained = "no data" if "with data for" in row.trained else row.trained or "–"
+    said = row.note or row.reason.replace("|", "\\|")
+    return f"| {row.name} | {'yes' if row.converted else 'no'} | {proof} | {trained} | {said} |"
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of the table, and the counts."""
-    heads = ["model", "converted", *STAGES, "trained", "seconds", "reason"]
-    yield "| " + " | ".join(heads) + " |"
-    yield "|" + "---|" * len(heads)
+    yield "| model | converts | proof | trains | how it was measured, or why not |"
+    yield "|---|---|---|---|---|"
     yield from map(line, rows)
     equal = [row for row in rows if row.converted and row.stages and set(row.stages.values()) == {"equal"}]
+    trained = sum(row.trained == "yes" for row in rows)
     yield ""
-    yield f"{len(rows)} models: {sum(row.converted for row in rows)} converted, {len(equal)} equal in all stages."
+    yield (
+        f"{len(rows)} folders: {sum(row.converted for row in rows)} converted, {len(equal)} equal in all stages, "
+        f"{trained} trained on their sample data."
+    )
 
 
 if __name__ == "__main__":

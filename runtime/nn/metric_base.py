@@ -111,7 +111,13 @@ def _accumulate(method: Callable[..., Any]) -> Callable[..., Any]:
 
         def value() -> Any:
             with _LOCK:
-                return np.asarray(method(self), np.float64)
+                result = method(self)
+            if result is None:
+                raise ValueError(
+                    f"accumulate of the metric `{type(self).__name__}` returned None: let it return a number, or a "
+                    "list of numbers"
+                )
+            return np.asarray(result, np.float64)
 
         return tf.py_function(value, [], tf.float64, name=f"{type(self).__name__}_accumulate")
 

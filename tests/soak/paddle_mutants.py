@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -37,6 +38,8 @@ FOLDERS = Path(__file__).parents[1] / "migrate" / "source" / "paddle" / "folders
 #: Seconds of CPU for a conversion, and for a mutant in all; and seconds by the clock, for one that waits for itself.
 #: Time of the processor alone tells a slow mutant from a busy machine, and from a run that was stopped for a while.
 SLOW, LIMIT, HUNG = 20.0, 300, 3600
+#: What a process prints that an exception in Paddle's own C++ ends, such as that of AdamW for gradients of rows.
+_ABORT = re.compile(r"throwing an instance of 'common::PD_Exception'[\s\S]*paddle::pybind::eager_api_(\w+)\(")
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -195,6 +198,9 @@ def tried(name: str, files: dict[str, str], scratch: Path) -> dict[str, Any]:
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     if not told.exists():
+        abort = _ABORT.search((scratch / "log").read_text(errors="replace"))
+        if abort:
+            return {"verdict": "fails in Paddle", "reason": f"`{abort[1]}` aborts"}
         return {"verdict": "DIED", "reason": _death(status & 127)}
     found: dict[str, Any] = json.loads(told.read_text())
     return found

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn import functional
+from runtime.nn.functional import operators
 
 
 def unique(
@@ -102,6 +103,26 @@ def set_default_dtype(d: Any) -> None:
         raise TypeError(f"paddle.set_default_dtype got {d}, and weights are float32 here: leave it out")
 
 
+#: What a program is told that reads an element in a graph.
+NO_ELEMENTS = (
+    "an element of a tensor is read while the network becomes a graph: compute with tensors, such as by paddle.where, "
+    "or leave it out where `self.training` is False"
+)
+
+
+def is_dtype(value: Any) -> bool:
+    """Whether an argument of `Tensor.to` is a dtype, not a device."""
+    return isinstance(value, tf.DType | np.dtype | type) or (
+        isinstance(value, str) and value.split(":")[0] not in ("cpu", "gpu", "xpu", "npu")
+    )
+
+
+def require_elements(value: tf.Tensor) -> None:
+    """Raise NotImplementedError where a value is of a graph, where no element is known."""
+    if tf.is_symbolic_tensor(value):
+        raise NotImplementedError(NO_ELEMENTS)
+
+
 #: Functions that tensors have as methods, too.
 METHODS: dict[str, Callable[..., Any]] = {
     function.__name__: function
@@ -109,3 +130,12 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 #: Functions of the module `paddle` alone.
 TOP: dict[str, Callable[..., Any]] = {function.__name__: function for function in (tolist, batch, set_default_dtype)}
+_CONSTANT = (
+    *("isnan", "isinf", "isfinite", "floor_divide", "mod", "remainder", "floor_mod", "argmax", "argmin", "shape"),
+    *("equal", "not_equal", "greater_than", "greater_equal", "less_than", "less_equal", "equal_all", "isclose"),
+    *("allclose", "nonzero", "zeros_like", "ones_like", "full_like"),
+)
+#: Functions and operators that have no gradient in Paddle: their values move in steps, or follow from shapes.
+CONSTANT = frozenset(getattr(functional, name) for name in _CONSTANT) | frozenset(
+    getattr(operators, name) for name in ("floordiv", "mod", "eq", "ne", "lt", "le", "gt", "ge")
+)

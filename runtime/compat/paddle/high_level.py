@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from runtime.compat.paddle import files, recording
+from runtime.compat.paddle import exporting, files, recording
 from runtime.compat.paddle.fit_callbacks import CALLBACKS, CallbackList, configured
 from runtime.compat.paddle.loading import CONTENTS as _IO
 from runtime.compat.paddle.tensor import Tensor, plain, wrapped
 from runtime.nn import functional
 from runtime.nn.layer import Layer
 
-__all__ = ["CALLBACKS", "InputSpec", "Model", "accuracy", "summary"]
-
-
-class InputSpec:
-    """Shape and dtype of an input, which eager programs name and need not."""
-
-    def __init__(
-        self, shape: Sequence[Any], dtype: str = "float32", name: str | None = None, stop_gradient: bool = False
-    ):
-        """Keep the arguments."""
-        self.shape, self.dtype, self.name, self.stop_gradient = tuple(shape), dtype, name, stop_gradient
+__all__ = ["CALLBACKS", "Model", "accuracy", "summary"]
 
 
 def accuracy(
@@ -270,12 +259,13 @@ class Model:
     # Files.
 
     def save(self, path: str, training: bool = True) -> None:
-        """Save the weights as `path.pdparams`, and the optimizer's state as `path.pdopt`."""
+        """Save the weights as `path.pdparams`, and the optimizer's state as `path.pdopt`.
+
+        With `training=False`, write the network as `paddle.jit.save` does, by the specs that the model got as `inputs`.
+        """
         if not training:
-            raise ValueError(
-                "Model.save got training=False, which writes a program of Paddle: save the weights, and export the "
-                "model as a SavedModel (docs/serving.md)"
-            )
+            exporting.save(self.network, path, self._inputs or None)
+            return
         files.save(self.network.state_dict(), f"{path}.pdparams")
         if self._optimizer is not None:
             files.save(self._optimizer.state_dict(), f"{path}.pdopt")

@@ -12,7 +12,17 @@ import tensorflow as tf
 
 from runtime import nn
 from runtime.compat import absent
-from runtime.compat.paddle import files, functions, high_level, loading, optimizing, precision, recording, version_3
+from runtime.compat.paddle import (
+    exporting,
+    files,
+    functions,
+    high_level,
+    loading,
+    optimizing,
+    precision,
+    recording,
+    version_3,
+)
 from runtime.compat.paddle.tensor import Tensor, applied, plain
 from runtime.compat.paddle.weights import gradient_of
 from runtime.nn import functional, initializer, metric, optimizer, regularizer
@@ -257,8 +267,11 @@ _MODULES: dict[str, dict[str, Any]] = {
     "device": {**_DEVICE, "get_available_device": lambda: ["cpu"]},
     "distributed": _RANKS,
     "framework": {"ParamAttr": nn.ParamAttr, "random": random, "seed": _seed},
-    "jit": {"to_static": _identity, "not_to_static": _identity},
-    "static": {"InputSpec": high_level.InputSpec},
+    "jit": {
+        **{name: getattr(exporting, name) for name in ("to_static", "save", "load")},
+        "not_to_static": _identity,
+    },
+    "static": {"InputSpec": exporting.InputSpec},
     "tensor": dict(_TOP_FUNCTIONS),
     "fluid": {},
 }

@@ -87,13 +87,13 @@ _state = _State()
 
 
 def recording() -> bool:
-    """Whether what is computed now is recorded."""
-    return not _state.paused
+    """Whether what is computed now is recorded: never in a graph, such as that of a `tf.function`."""
+    return not _state.paused and tf.executing_eagerly()
 
 
 def current() -> Segment | None:
     """Return the segment that is recorded now; None where nothing is."""
-    if _state.paused:
+    if not recording():
         return None
     if _state.segment is None:
         _state.segment = Segment()

@@ -90,9 +90,10 @@ class Tensor:
     # What Python sees.
 
     @property
-    def shape(self) -> list[int]:
-        """The sizes."""
-        return [int(size) for size in self._value.shape]
+    def shape(self) -> list[Any]:
+        """The sizes; in a graph, one that varies is a tensor."""
+        sizes = enumerate(self._value.shape)
+        return [Tensor(tf.shape(self._value)[axis]) if size is None else int(size) for axis, size in sizes]
 
     @property
     def ndim(self) -> int:
@@ -121,7 +122,12 @@ class Tensor:
         return "Place(cpu)"
 
     def numpy(self) -> Any:
-        """Return the elements as an array."""
+        """Return the elements as an array.
+
+        Raises:
+            NotImplementedError: it is of a graph, where no element is known.
+        """
+        functions.require_elements(self._value)
         return np.array(self._value)
 
     def item(self, *index: int) -> Any:
@@ -131,10 +137,6 @@ class Tensor:
     def tolist(self) -> Any:
         """Return the elements as lists of numbers."""
         return self.numpy().tolist()
-
-    def dim(self) -> int:
-        """Return the number of dimensions."""
-        return self.ndim
 
     def element_size(self) -> int:
         """Return the bytes of an element."""
@@ -153,12 +155,14 @@ class Tensor:
 
     def to(self, *positional: Any, **named: Any) -> Tensor:
         """Return it in another dtype, if one is given; devices have no effect."""
-        dtype = named.get("dtype", next((part for part in positional if _is_dtype(part)), None))
+        dtype = named.get("dtype", next((part for part in positional if functions.is_dtype(part)), None))
         return self if dtype is None else self.astype(dtype)
 
-    def ndimension(self) -> int:
+    def dim(self) -> int:
         """Return the number of dimensions."""
         return self.ndim
+
+    ndimension = dim
 
     def gradient(self) -> Any:
         """Return the gradient as an array, or None."""
@@ -207,7 +211,7 @@ class Tensor:
         """Return the first size."""
         if not self.shape:
             raise TypeError("len() of a tensor without dimensions")
-        return self.shape[0]
+        return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         """Return the parts along the first dimension."""
@@ -280,13 +284,6 @@ class Tensor:
         )
 
 
-def _is_dtype(value: Any) -> bool:
-    """Whether an argument of `to` is a dtype, not a device."""
-    return isinstance(value, tf.DType | np.dtype | type) or (
-        isinstance(value, str) and value.split(":")[0] not in ("cpu", "gpu", "xpu", "npu")
-    )
-
-
 def _index(index: Any) -> Any:
     """Return an index with arrays in the place of tensors."""
     if isinstance(index, tuple):
@@ -320,9 +317,11 @@ def wrapped(value: Any, *operands: Any) -> Any:
     """Return a value with Paddle's tensors in the place of TensorFlow's.
 
     Where all that it was computed of is given as `operands`, and no gradient goes through any, none goes through it.
+    Without them, gradients go through floats.
     """
     if isinstance(value, tf.Tensor):
-        return Tensor(value, recording.current() if not operands or recording.leads(operands) else None)
+        leads = recording.leads(operands) if operands else value.dtype.is_floating
+        return Tensor(value, recording.current() if leads else None)
     if isinstance(value, list):
         return [wrapped(part, *operands) for part in value]
     if isinstance(value, tuple):
@@ -333,6 +332,11 @@ def wrapped(value: Any, *operands: Any) -> Any:
     return value
 
 
+def _computed(function: Callable[..., Any], positional: Any, named: Any, operands: tuple[Any, ...]) -> Any:
+    result = wide_ids.through(function, *positional, **named)
+    return wrapped(result, *((None,) if function in functions.CONSTANT else operands))
+
+
 @functools.cache
 def applied(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of `runtime.nn.functional` for Paddle's tensors."""
@@ -340,7 +344,7 @@ def applied(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
         positional, named = version_3.arguments(function, positional, named)
-        return wrapped(wide_ids.through(function, *plain(positional), **plain(named)), positional, named)
+        return _computed(function, plain(positional), plain(named), (positional, named))
 
     return call
 
@@ -351,7 +355,7 @@ def _operator(name: str, turned: bool = False) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
         own = plain(self)
         operands = (own.tensor() if isinstance(own, Weight) else own, *plain(others))
-        return wrapped(wide_ids.through(function, *(reversed(operands) if turned else operands)), self, others)
+        return _computed(function, tuple(reversed(operands)) if turned else operands, {}, (self, others))
 
     method.__name__ = f"__{'r' if turned else ''}{name}__"
     return method
@@ -363,16 +367,9 @@ OPERATORS = {
     **{f"__{name}__": _operator(name) for name in (*_TWO, "neg", "eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__r{name}__": _operator(name, turned=True) for name in _TWO},
     "__abs__": lambda self: wrapped(tf.abs(plain(self)), self),
-    "__invert__": lambda self: applied(functional.bitwise_not)(self),
-    "__and__": lambda self, other: _bitwise("and", self, other),
-    "__or__": lambda self, other: _bitwise("or", self, other),
-    "__xor__": lambda self, other: _bitwise("xor", self, other),
+    "__invert__": applied(functional.bitwise_not),
+    **{f"__{name}__": applied(getattr(functional, f"bitwise_{name}")) for name in ("and", "or", "xor")},
 }
-
-
-def _bitwise(kind: str, x: Any, y: Any) -> Any:
-    return applied(getattr(functional, f"bitwise_{kind}"))(x, y)
-
 
 for _name, _method in OPERATORS.items():
     setattr(Tensor, _name, _method)

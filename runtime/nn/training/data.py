@@ -78,6 +78,17 @@ def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> t
     return flat.map(lambda *items: _nested(first[0], iter(items))).prefetch(1)
 
 
+def next_batch(iterator: Any) -> Any:
+    """Return a batch of `pipeline` with lists for sequences, as Paddle's loader has them: trainers may set items."""
+    return _listed(iterator.get_next())
+
+
+def _listed(batch: Any) -> Any:
+    if isinstance(batch, dict):
+        return {key: _listed(part) for key, part in batch.items()}
+    return [_listed(part) for part in batch] if isinstance(batch, tuple) else batch
+
+
 def _batches(dataset: Any, batch_size: int | None, drop_last: bool) -> Iterator[Any]:
     samples = _samples(dataset)
     if batch_size is None:

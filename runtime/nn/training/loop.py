@@ -17,7 +17,7 @@ import tensorflow as tf
 from runtime.nn import metric
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.training.checkpoints import Checkpoints
-from runtime.nn.training.data import pipeline
+from runtime.nn.training.data import next_batch, pipeline
 from runtime.nn.training.evictions import Evictions
 
 v1 = tf.compat.v1
@@ -65,7 +65,7 @@ class Training:
         self.metrics, names = made if isinstance(made, tuple) else (made, [])
         self.train_data = v1.data.make_initializable_iterator(self.data("train"))
         self.model.train()
-        returned = trainer.train_forward(self.model, self.metrics, self.train_data.get_next(), self.config)
+        returned = trainer.train_forward(self.model, self.metrics, next_batch(self.train_data), self.config)
         self.loss = returned[0]
         self.optimizer = optimizer = trainer.create_optimizer(self.model, self.config)
         self.step, self.schedules = optimizer.minimize(self.loss), [one.step() for one in _schedules(optimizer)]
@@ -82,7 +82,7 @@ class Training:
             self.model.eval()
             known = len(self.updates)
             with contextlib.suppress(NotImplementedError):  # it may not be converted
-                returned = trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
+                returned = trainer.infer_forward(self.model, self.metrics, next_batch(iterator), self.config)
                 self.tested = self.values or self._measured_here(returned)
                 updates, means = metric.updates()[known:], _means(returned)
                 if updates or means:  # else nothing is measured

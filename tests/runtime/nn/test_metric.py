@@ -171,3 +171,24 @@ def test_metrics_that_count_in_python_get_the_values_of_each_step() -> None:
                 assert session.run(values) == [0.0, 0.0]
                 for metric in theirs:
                     metric.reset()
+
+
+class Forgetful(nn.metric.Metric):
+    def update(self, value: Any) -> None:
+        pass
+
+    def accumulate(self) -> Any:
+        return None
+
+    def reset(self) -> None:
+        pass
+
+    def name(self) -> str:
+        return "forgetful"
+
+
+def test_a_metric_that_returns_nothing_is_an_error_with_a_sentence() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        value = Forgetful().accumulate()
+        with pytest.raises(tf.errors.InvalidArgumentError, match="`Forgetful` returned None: let it return a number"):
+            session.run(value)

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from runtime import nn
-from runtime.nn.training.data import IterableDataset, pipeline
+from runtime.nn.training.data import IterableDataset, next_batch, pipeline
 
 
 class Samples(IterableDataset):
@@ -77,3 +77,14 @@ def test_a_reader_makes_whole_batches_where_the_configuration_has_no_size(
     for ours, theirs in zip(found, expected, strict=True):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_sequences_of_a_batch_are_lists_whose_items_a_trainer_may_set() -> None:
+    samples = [{"ids": (number, [number, (number,)])} for number in range(4)]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        iterator = tf.compat.v1.data.make_initializable_iterator(pipeline(samples, 2))
+        batch = next_batch(iterator)
+        batch["ids"][1][0] = batch["ids"][1][1][0] * 2
+        session.run(iterator.initializer)
+        first, (second, (third,)) = session.run(batch)["ids"]
+    assert first.tolist() == [0, 1] and second.tolist() == [0, 2] and third.tolist() == [0, 1]

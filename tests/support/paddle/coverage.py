@@ -66,7 +66,7 @@ def page(executions: Sequence[Execution]) -> str:
     reached = _reached(executions)
     forms = sum(len(_spellings(op)) for op in ops)
     tests = sum(reached.values())
-    count = sum(len(op.examples) for op in ops)
+    count = len(examples())
     lines = [HEAD, f"{len(ops)} functions, {forms} forms, {count} examples, {tests} tests."]
     for module, title in _MODULES.items():
         chosen = sorted((op for op in ops if _module(op) == module), key=lambda op: op.name)

@@ -47,7 +47,7 @@ def calls() -> Iterator[tuple[str, str]]:
 
 
 def computed(paddle: ModuleType, constructor: str, call: str) -> Any:
-    """Return the results of a call, and the gradients of its operands and of the layer's weights."""
+    """Return the results of a call, the gradients of operands and of the layer's weights, and where gradients stop."""
     names = {"paddle": paddle, "nn": paddle.nn, "numpy": np}
     if constructor:
         layer = names["layer"] = eval(constructor, names)
@@ -75,7 +75,8 @@ def computed(paddle: ModuleType, constructor: str, call: str) -> Any:
     gradients = [one.grad for one in operands.values()]
     if constructor:
         gradients += [weight.grad for _, weight in sorted(names["layer"].named_parameters())]
-    return [_array(value) for value in outputs], [_array(one) for one in gradients]
+    stops = [getattr(value, "stop_gradient", None) for value in outputs]
+    return [_array(value) for value in outputs], [_array(one) for one in gradients], stops
 
 
 def _array(value: Any) -> Any:
@@ -97,7 +98,7 @@ def _differs(first: Any, second: Any) -> bool:
 
 def main() -> None:
     """Print the calls that differ, and how many were compared."""
-    wanted: list[tuple[str, str, Any]] = []
+    wanted: list[tuple[str, str, tuple[Any, Any, Any]]] = []
     for constructor, call in calls():
         try:
             wanted.append((constructor, call, computed(stock, constructor, call)))
@@ -109,10 +110,12 @@ def main() -> None:
     import paddle
 
     assert paddle is not stock
-    for constructor, call, (values, gradients) in wanted:
-        own, found = computed(paddle, constructor, call)
+    for constructor, call, (values, gradients, stops) in wanted:
+        own, found, own_stops = computed(paddle, constructor, call)
         if _differs(values, own) or _differs(gradients, found):
             print("differs:", constructor, call)
+        elif stops != own_stops:
+            print("differs:", constructor, call, "stops", stops, own_stops)
     print(len(wanted), "compared")
 
 

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from migrate.source.paddle.ops.spec import Op
 _OPERAND = re.compile(r"[fdijb](_\d+)+|[fdijb]_s")
 _DTYPES = {"f": "float32", "d": "float64", "i": "int64", "j": "int32", "b": "bool"}
 PATH = "examples.py"
+FILE = Path(__file__).with_suffix(".txt")
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,15 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """Return the examples of all ops."""
-    ops = [*dict.fromkeys([*registry.all_ops(), GETITEM])]
-    return [Example(op, text) for op in ops for text in op.examples]
+    """Return the examples of all ops, in the order of their file."""
+    ops = {op.name: op for op in (*registry.all_ops(), GETITEM)}
+    chosen, name = [], ""
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("  "):
+            chosen.append(Example(ops[name], line.strip()))
+        else:
+            name = line
+    return chosen
 
 
 def shape_of(name: str) -> tuple[int, ...]:

@@ -144,27 +144,4 @@ def _check(part: Value, size: int | None) -> None:
         raise Refuse(f"index {part} is out of range for {size} items")
 
 
-GETITEM = Op(
-    "operator.getitem(x, index)",
-    _result,
-    (AS_IT_IS.__class__("", _basic),),
-    helper="getitem",
-    examples=(
-        "f_2_3[:, 1]",
-        "f_2_3[0]",
-        "f_2_3[:, 0:2]",
-        "f_2_3[..., None]",
-        "f_4_3[i_2]",
-        "f_4_3[1:3, -1]",
-        "f_4_3[::2, :-1]",
-        "f_4_3[0:1]",
-        "f_4_3[[0, 2]]",
-        "f_4_3[b_4]",
-        "f_2_3[b_2_3]",
-        "f_2_3_4[:, i_2]",
-        "f_2_3[:, None, 1:]",
-        "f_4_3[f_2_3.shape[0] - 1]",
-        "f_4_3[:, ::-1]",
-        "i_4[-1]",
-    ),
-)
+GETITEM = Op("operator.getitem(x, index)", _result, (AS_IT_IS.__class__("", _basic),), helper="getitem")

@@ -35,7 +35,7 @@ _KINDS = {
     "paddle.fluid": ("`fluid` is the interface of Paddle 1, which Paddle itself has given up", _EAGER),
     "paddle.v2": ("`v2` is the interface of Paddle before 1.0, which Paddle itself has given up", _EAGER),
     "paddle.enable_static": (_STATIC, _EAGER),
-    "paddle.static": (_STATIC, f"{_EAGER}; leave it out where it only exports the model"),
+    "paddle.static": (_STATIC, f"{_EAGER}; export a model with `paddle.jit.save`"),
     "paddle.vision": (
         "the façade has models of ids and texts, not of pictures",
         "prepare pictures with NumPy, and write the layers with `paddle.nn`",

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Layer, Refuse, Tensor, Value
-from migrate.source.paddle.layers.spec import (
-    Caller,
-    LayerSpec,
-    Weights,
-    one_float,
-    positive,
-    same,
-    weight_and_bias,
-)
+from migrate.source.paddle.layers.spec import Caller, LayerSpec, Weights, one_float, positive, same, weight_and_bias
 from migrate.source.paddle.ops.spec import Arguments
 
 

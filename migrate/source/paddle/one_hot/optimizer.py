@@ -7,23 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from migrate.source.paddle.abstract.values import Described, Module, Value
+from migrate.source.paddle.ops.described import DESCRIBED
 
 _MODULE = "paddle.optimizer."
 #: Classes with a weight decay by default.
 _DECAYING = {"AdamW": "weight_decay=0.01", "Lamb": "lamb_weight_decay=0.01"}
-_REST = ("parameters", "weight_decay", "grad_clip")
-#: Class -> its positional parameters after `learning_rate`.
-_POSITIONS = {
-    "Adadelta": ("epsilon", "rho", *_REST),
-    "Adagrad": ("epsilon", *_REST),
-    "Adam": ("beta1", "beta2", "epsilon", *_REST, "lazy_mode"),
-    "AdamW": ("beta1", "beta2", "epsilon", "parameters", "weight_decay", "lr_ratio", "apply_decay_param_fun"),
-    "Adamax": ("beta1", "beta2", "epsilon", *_REST),
-    "Lamb": ("lamb_weight_decay", "beta1", "beta2", "epsilon", "parameters", "grad_clip"),
-    "Momentum": ("momentum", "parameters", "use_nesterov", "weight_decay", "grad_clip"),
-    "RMSProp": ("rho", "epsilon", "momentum", "centered", *_REST),
-    "SGD": _REST,
-}
 _LABELS = frozenset({"name", "parameters"})
 
 
@@ -55,7 +43,7 @@ def is_class(name: str) -> bool:
 
 def made(name: str, positional: list[Value], keywords: dict[str, Value], node: ast.AST) -> Made:
     """Return an optimizer with its arguments by name; one at an unknown position is named by it, e.g. `#4`."""
-    names = ("learning_rate", *_POSITIONS.get(name.removeprefix(_MODULE), ()))
+    names = list(DESCRIBED[name].parameters) if name in DESCRIBED else ["learning_rate"]
     given = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
     return Made(Described(name, given | keywords), node)
 

@@ -39,7 +39,6 @@ METHODS: tuple[Op, ...] = (
         (Form("tf.reshape(x, shape)", _no_zero),),
         ("reshape",),
         helper="reshape",
-        examples=("f_2_3.numpy().reshape(3, 2)", "f_2_3.numpy().reshape((-1, 1))", "i_2_3.numpy().reshape([-1])"),
     ),
     Op(
         "numpy.ndarray.astype(x, dtype)",
@@ -47,31 +46,11 @@ METHODS: tuple[Op, ...] = (
         (Form("tf.cast(x=x, dtype=dtype)", plain_dtype),),
         ("astype",),
         helper="cast",
-        examples=(
-            "f_2_3.numpy().astype('int64')",
-            "i_2_3.numpy().astype(dtype='float32')",
-            "i_2.numpy().astype(float)",
-        ),
     ),
-    Op(
-        "numpy.ndarray.copy(x)",
-        _itself,
-        (Form("x"),),
-        ("copy", "numpy"),
-        helper="assign",
-        examples=("f_2_3.numpy().copy()",),
-    ),
+    Op("numpy.ndarray.copy(x)", _itself, (Form("x"),), ("copy", "numpy"), helper="assign"),
     Op("numpy.ndarray.tolist(x)", _itself, (Form("x"),), ("tolist",), helper="assign"),
 )
-FUNCTIONS: tuple[Op, ...] = (
-    Op(
-        "numpy.array(x, dtype=None)",
-        _itself,
-        (Form("x"),),
-        helper="assign",
-        examples=("numpy.array(f_2_3)", "numpy.array(i_2.numpy())"),
-    ),
-)
+FUNCTIONS: tuple[Op, ...] = (Op("numpy.array(x, dtype=None)", _itself, (Form("x"),), helper="assign"),)
 
 
 def _has_no_gradient(bound: Arguments) -> bool:
@@ -86,7 +65,6 @@ NUMPY = Op(
     (Form("x", _has_no_gradient), Form("tf.stop_gradient(x)")),
     ("numpy",),
     helper="assign",
-    examples=("f_2_3.numpy()", "i_2_3.numpy()"),
 )
 
 

@@ -11,28 +11,11 @@ from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
 def _comparison(name: str, tf: str) -> Op:
-    return Op(
-        f"paddle.{name}(x, y, name=None)",
-        compared,
-        (Form(f"tf.{tf}(x=x, y=y)", both_tensors),),
-        (name,),
-        examples=(
-            f"paddle.{name}(f_2_3, f_3)",
-            f"paddle.{name}(x=i_2_3, y=i_2_1)",
-            f"i_2_3.{name}(i_3)",
-            f"paddle.{name}(i_2_3, paddle.to_tensor(1))",
-        ),
-    )
+    return Op(f"paddle.{name}(x, y, name=None)", compared, (Form(f"tf.{tf}(x=x, y=y)", both_tensors),), (name,))
 
 
 def _logical(name: str) -> Op:
-    return Op(
-        f"paddle.{name}(x, y, out=None, name=None)",
-        compared,
-        (Form(f"tf.{name}(x=x, y=y)", booleans),),
-        (name,),
-        examples=(f"paddle.{name}(b_2_3, b_3)", f"b_2_3.{name}(y=b_3)", f"paddle.{name}(i_2_3, i_3)"),
-    )
+    return Op(f"paddle.{name}(x, y, out=None, name=None)", compared, (Form(f"tf.{name}(x=x, y=y)", booleans),), (name,))
 
 
 def _bits(bound: Arguments) -> Tensor:
@@ -43,13 +26,7 @@ def _bits(bound: Arguments) -> Tensor:
 
 
 def _bitwise(name: str, tf: str) -> Op:
-    return Op(
-        f"paddle.{name}(x, y, out=None, name=None)",
-        _bits,
-        (Form(f"tf.{tf}(x=x, y=y)", booleans),),
-        (name,),
-        examples=(f"paddle.{name}(b_2_3, b_3)", f"b_2_3.{name}(b_3)", f"i_2_3.{name}(y=i_3)"),
-    )
+    return Op(f"paddle.{name}(x, y, out=None, name=None)", _bits, (Form(f"tf.{tf}(x=x, y=y)", booleans),), (name,))
 
 
 def _truth(bound: Arguments) -> Tensor:
@@ -105,7 +82,6 @@ OPS: tuple[Op, ...] = (
         _truth,
         (Form("tf.logical_not(x=x)", lambda bound: tensor(bound["x"]).dtype == "bool"),),
         ("logical_not",),
-        examples=("paddle.logical_not(b_2_3)", "paddle.logical_not(i_2_3)", "b_2.logical_not()"),
     ),
     _bitwise("bitwise_and", "logical_and"),
     _bitwise("bitwise_or", "logical_or"),
@@ -115,26 +91,10 @@ OPS: tuple[Op, ...] = (
         same,
         (Form("tf.logical_not(x=x)", lambda bound: tensor(bound["x"]).dtype == "bool"),),
         ("bitwise_not",),
-        examples=("paddle.bitwise_not(b_2_3)", "i_2_3.bitwise_not()"),
     ),
-    Op(
-        "paddle.equal_all(x, y, name=None)",
-        _one_truth,
-        methods=("equal_all",),
-        examples=("paddle.equal_all(i_3, i_3)", "f_2_3.equal_all(f_2_3 * 2)"),
-    ),
-    Op(
-        "paddle.isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)",
-        compared,
-        methods=("isclose",),
-        examples=("paddle.isclose(f_2_3, f_2_3)", "f_2_3.isclose(f_2_3 + 0.1, atol=0.2)"),
-    ),
-    Op(
-        "paddle.allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)",
-        _one_truth,
-        methods=("allclose",),
-        examples=("paddle.allclose(f_2_3, f_2_3)", "f_2_3.allclose(f_2_3 + 0.1)"),
-    ),
+    Op("paddle.equal_all(x, y, name=None)", _one_truth, methods=("equal_all",)),
+    Op("paddle.isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)", compared, methods=("isclose",)),
+    Op("paddle.allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)", _one_truth, methods=("allclose",)),
     Op(
         "paddle.where(condition, x=None, y=None, name=None)",
         _where,
@@ -143,13 +103,5 @@ OPS: tuple[Op, ...] = (
             Form("tf.where_v2(condition=condition, x=x, y=y)", _choices),
         ),
         ("where",),
-        examples=(
-            "paddle.where(b_2_3, f_2_3, f_2_3 * 2)",
-            "paddle.where(condition=b_2_1, x=f_2_3, y=f_3)",
-            "paddle.where(b_2_3, f_2_3, 0.0)",
-            "paddle.where(b_2_3)",
-            "paddle.where(f_2_3 > 0.5, f_2_3, paddle.zeros_like(f_2_3))",
-            "paddle.where(i_2_3 == 1, i_2_3, 0)",
-        ),
     ),
 )

@@ -140,7 +140,6 @@ OPS: tuple[Op, ...] = (
             f"paddle.{name}(shape, dtype=None, name=None)",
             _filled("float32"),
             (Form(f"tf.{tf}(shape=shape, dtype=dtype)", _list_of_sizes),) if tf else (),
-            examples=(*(f"paddle.{name}({shape})" for shape in _SHAPES), f"paddle.{name}([f_2_3.shape[0], 1])"),
         )
         for name, tf in (("zeros", "zeros"), ("ones", "ones"), ("empty", ""))
     ),
@@ -148,109 +147,36 @@ OPS: tuple[Op, ...] = (
         "paddle.full(shape, fill_value, dtype=None, name=None)",
         _filled("float32"),
         (Form("tf.fill(dims=shape, value=fill_value)", _float_fill),),
-        examples=(
-            "paddle.full([2, 3], 0.5)",
-            "paddle.full(shape=[3], fill_value=1)",
-            "paddle.full([2], 7, 'int64')",
-            "paddle.full([f_2_3.shape[0], 2], fill_value=2.0)",
-        ),
     ),
     *(
         Op(
             f"paddle.{name}_like(x, dtype=None, name=None)",
             like,
             (Form(f"tf.{name}_like(tensor=x, dtype=dtype)", plain_dtype),) if name != "empty" else (),
-            examples=(
-                f"paddle.{name}_like(f_2_3)",
-                f"paddle.{name}_like(x=i_2, dtype='float32')",
-                f"paddle.{name}_like(b_2, 'int64')",
-            ),
         )
         for name in ("zeros", "ones", "empty")
     ),
-    Op(
-        "paddle.full_like(x, fill_value, dtype=None, name=None)",
-        like,
-        examples=("paddle.full_like(f_2_3, 0.5)", "paddle.full_like(x=i_2, fill_value=2, dtype='float32')"),
-    ),
+    Op("paddle.full_like(x, fill_value, dtype=None, name=None)", like),
     Op(
         "paddle.to_tensor(data, dtype=None, place=None, stop_gradient=True)",
         _to_tensor,
         (Form("data", _kept), Form("tf.cast(x=data, dtype=dtype)", _cast)),
-        examples=(
-            "paddle.to_tensor([1, 2])",
-            "paddle.to_tensor(0.5)",
-            "paddle.to_tensor([[1.0, 2.0]], dtype='float64')",
-            "paddle.to_tensor(i_2_3)",
-            "paddle.to_tensor(data=i_2_3, dtype='float32')",
-            "paddle.to_tensor(f_2_3)",
-        ),
     ),
-    Op(
-        "paddle.arange(start=0, end=None, step=1, dtype=None, name=None)",
-        _arange,
-        examples=(
-            "paddle.arange(4)",
-            "paddle.arange(1, 7, 2)",
-            "paddle.arange(start=0, end=1, step=0.25)",
-            "paddle.arange(end=3, dtype='float32')",
-            "paddle.arange(f_2_3.shape[0])",
-        ),
-    ),
-    Op(
-        "paddle.linspace(start, stop, num, dtype=None, name=None)",
-        _linspace,
-        examples=("paddle.linspace(0, 1, 5)", "paddle.linspace(start=1.0, stop=2.0, num=3, dtype='float64')"),
-    ),
-    Op(
-        "paddle.assign(x, output=None)",
-        _copied,
-        (Form("tf.identity(input=x)", _only_tensor),),
-        examples=("paddle.assign(f_2_3)", "paddle.assign(x=i_2)", "paddle.assign([1.0, 2.0])"),
-    ),
-    Op(
-        "paddle.clone(x, name=None)",
-        same,
-        (Form("tf.identity(input=x)"),),
-        ("clone",),
-        examples=("paddle.clone(f_2_3)", "i_2.clone()"),
-    ),
-    Op(
-        "paddle.Tensor.detach(x)",
-        same,
-        (Form("tf.stop_gradient(input=x)"),),
-        ("detach",),
-        examples=("f_2_3.detach()", "i_2.detach()"),
-    ),
-    Op(
-        "paddle.eye(num_rows, num_columns=None, dtype=None, name=None)",
-        _eye,
-        examples=("paddle.eye(3)", "paddle.eye(num_rows=2, num_columns=3, dtype='int64')"),
-    ),
+    Op("paddle.arange(start=0, end=None, step=1, dtype=None, name=None)", _arange),
+    Op("paddle.linspace(start, stop, num, dtype=None, name=None)", _linspace),
+    Op("paddle.assign(x, output=None)", _copied, (Form("tf.identity(input=x)", _only_tensor),)),
+    Op("paddle.clone(x, name=None)", same, (Form("tf.identity(input=x)"),), ("clone",)),
+    Op("paddle.Tensor.detach(x)", same, (Form("tf.stop_gradient(input=x)"),), ("detach",)),
+    Op("paddle.eye(num_rows, num_columns=None, dtype=None, name=None)", _eye),
     *(
         Op(
             f"paddle.{name}(x, diagonal=0, name=None)",
             _triangle,
             (Form(f"tf.linalg.band_part(x, {band})", _main),),
             (name,),
-            examples=(
-                f"paddle.{name}(f_3_3)",
-                f"paddle.{name}(x=f_3_4, diagonal=1)",
-                f"f_3_4.{name}(-1)",
-                f"i_2_3.{name}()",
-            ),
         )
         for name, band in (("tril", "-1, 0"), ("triu", "0, -1"))
     ),
-    Op(
-        "paddle.diag(x, offset=0, padding_value=0, name=None)",
-        _diag,
-        examples=("paddle.diag(f_3)", "paddle.diag(x=f_3_4)", "paddle.diag(f_3, offset=1)"),
-    ),
-    Op(
-        "paddle.diagonal(x, offset=0, axis1=0, axis2=1, name=None)",
-        _diagonal,
-        methods=("diagonal",),
-        examples=("paddle.diagonal(f_3_4)", "paddle.diagonal(f_2_3_3, axis1=1, axis2=2)", "f_3_3.diagonal(offset=1)"),
-    ),
+    Op("paddle.diag(x, offset=0, padding_value=0, name=None)", _diag),
+    Op("paddle.diagonal(x, offset=0, axis1=0, axis2=1, name=None)", _diagonal, methods=("diagonal",)),
 )

@@ -81,14 +81,6 @@ OPS: tuple[Op, ...] = (
         _split,
         (Form("tf.split(value=x, num_or_size_splits=num_or_sections, axis=axis)", _known_parts),),
         ("split",),
-        examples=(
-            "paddle.split(f_2_4, 2, axis=1)",
-            "paddle.split(f_4_3, num_or_sections=2)",
-            "paddle.split(x=f_2_4, num_or_sections=[1, 3], axis=-1)",
-            "f_2_4.split([1, -1], 1)",
-            "f_4_2.split([1, -1])",
-            "paddle.split(f_4_3, [f_4_3.shape[0] - 1, 1])",
-        ),
     ),
     Op(
         "paddle.chunk(x, chunks, axis=0, name=None)",
@@ -99,38 +91,14 @@ OPS: tuple[Op, ...] = (
             ),
         ),
         ("chunk",),
-        examples=("paddle.chunk(f_2_4, 2, axis=1)", "paddle.chunk(x=f_4_3, chunks=2)", "f_2_4.chunk(4, -1)"),
     ),
-    Op(
-        "paddle.unbind(input, axis=0)",
-        _unbind("axis", "input"),
-        (Form("tf.unstack(input, axis=axis)"),),
-        ("unbind",),
-        examples=("paddle.unbind(f_2_3, axis=1)", "paddle.unbind(input=f_2_3)", "f_2_3.unbind(-1)"),
-    ),
+    Op("paddle.unbind(input, axis=0)", _unbind("axis", "input"), (Form("tf.unstack(input, axis=axis)"),), ("unbind",)),
     Op(
         "paddle.unstack(x, axis=0, num=None)",
         _unbind("axis", "x"),
         (Form("tf.unstack(value=x, num=num, axis=axis)"),),
         ("unstack",),
-        examples=("paddle.unstack(f_2_3, axis=1)", "paddle.unstack(x=f_2_3, axis=0, num=2)", "f_2_3.unstack(-1)"),
     ),
-    Op(
-        "paddle.slice(input, axes, starts, ends)",
-        _slice,
-        examples=(
-            "paddle.slice(f_2_3, axes=[1], starts=[0], ends=[2])",
-            "paddle.slice(f_4_3, [0, 1], [1, -2], [3, 100])",
-            "paddle.slice(input=f_2_3, axes=[0, 1], starts=[0, 1], ends=[1, 3])",
-            "paddle.slice(f_4_3, axes=[1], starts=[0], ends=[f_2_3.shape[1]])",
-        ),
-    ),
-    Op(
-        "paddle.strided_slice(x, axes, starts, ends, strides, name=None)",
-        _slice,
-        examples=(
-            "paddle.strided_slice(f_2_4, axes=[1], starts=[0], ends=[4], strides=[2])",
-            "paddle.strided_slice(x=f_4_3, axes=[0, 1], starts=[1, 0], ends=[4, 3], strides=[2, 1])",
-        ),
-    ),
+    Op("paddle.slice(input, axes, starts, ends)", _slice),
+    Op("paddle.strided_slice(x, axes, starts, ends, strides, name=None)", _slice),
 )

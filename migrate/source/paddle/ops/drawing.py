@@ -34,56 +34,12 @@ def _multinomial(bound: Arguments) -> Tensor:
 
 
 OPS: tuple[Op, ...] = (
-    *(
-        Op(
-            f"paddle.{name}(shape, dtype=None, name=None)",
-            _drawn,
-            examples=(f"paddle.{name}([2, 3])", f"paddle.{name}(shape=[f_2_3.shape[0], 3], dtype='float64')"),
-        )
-        for name in ("rand", "randn", "standard_normal")
-    ),
-    Op(
-        "paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)",
-        _drawn,
-        examples=(
-            "paddle.uniform([2, 3])",
-            "paddle.uniform(shape=(2,), min=0.0, max=0.5)",
-            "paddle.uniform([2], 'float64')",
-        ),
-    ),
-    Op(
-        "paddle.normal(mean=0.0, std=1.0, shape=None, name=None)",
-        _normal,
-        examples=("paddle.normal(shape=[2, 3])", "paddle.normal(0.0, 0.5, [2])", "paddle.normal(mean=f_2_3)"),
-    ),
-    Op(
-        "paddle.randint(low=0, high=None, shape=[1], dtype=None, name=None)",
-        _integers,
-        examples=(
-            "paddle.randint(0, 5, [2, 3])",
-            "paddle.randint(low=3)",
-            "paddle.randint(1, high=4, shape=[2], dtype='int32')",
-        ),
-    ),
-    Op(
-        "paddle.randint_like(x, low=0, high=None, dtype=None, name=None)",
-        like,
-        examples=("paddle.randint_like(i_2_3, 5)", "paddle.randint_like(x=f_2_3, low=1, high=4, dtype='int64')"),
-    ),
-    Op(
-        "paddle.randperm(n, dtype='int64', name=None)",
-        _order,
-        examples=("paddle.randperm(4)", "paddle.randperm(n=3, dtype='int32')"),
-    ),
-    Op(
-        "paddle.multinomial(x, num_samples=1, replacement=False, name=None)",
-        _multinomial,
-        methods=("multinomial",),
-        examples=("paddle.multinomial(f_2_4 * f_2_4 + 0.1)", "paddle.multinomial(x=f_4 * f_4 + 0.1, num_samples=2)"),
-    ),
-    Op(
-        "paddle.bernoulli(x, name=None)",
-        same,
-        examples=("paddle.bernoulli(f_2_3 * f_2_3)",),
-    ),
+    *(Op(f"paddle.{name}(shape, dtype=None, name=None)", _drawn) for name in ("rand", "randn", "standard_normal")),
+    Op("paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)", _drawn),
+    Op("paddle.normal(mean=0.0, std=1.0, shape=None, name=None)", _normal),
+    Op("paddle.randint(low=0, high=None, shape=[1], dtype=None, name=None)", _integers),
+    Op("paddle.randint_like(x, low=0, high=None, dtype=None, name=None)", like),
+    Op("paddle.randperm(n, dtype='int64', name=None)", _order),
+    Op("paddle.multinomial(x, num_samples=1, replacement=False, name=None)", _multinomial, methods=("multinomial",)),
+    Op("paddle.bernoulli(x, name=None)", same),
 )

@@ -39,38 +39,14 @@ def _one(bound: Arguments) -> Value:
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        "paddle.distributed.get_rank(group=None)",
-        _zero,
-        (Form("nn.get_rank()", ignored=True),),
-        examples=("paddle.distributed.get_rank()",),
-    ),
-    Op(
-        "paddle.distributed.get_world_size(group=None)",
-        _one,
-        (Form("nn.get_world_size()", ignored=True),),
-        examples=("paddle.distributed.get_world_size()",),
-    ),
-    Op(
-        "paddle.is_compiled_with_custom_device(device_type)",
-        _false,
-        _FALSE,
-        examples=("paddle.is_compiled_with_custom_device('npu')",),
-    ),
-    *(
-        Op(f"paddle.is_compiled_with_{kind}()", _false, _FALSE, examples=(f"paddle.is_compiled_with_{kind}()",))
-        for kind in ("cuda", "xpu", "rocm", "ipu")
-    ),
+    Op("paddle.distributed.get_rank(group=None)", _zero, (Form("nn.get_rank()", ignored=True),)),
+    Op("paddle.distributed.get_world_size(group=None)", _one, (Form("nn.get_world_size()", ignored=True),)),
+    Op("paddle.is_compiled_with_custom_device(device_type)", _false, _FALSE),
+    *(Op(f"paddle.is_compiled_with_{kind}()", _false, _FALSE) for kind in ("cuda", "xpu", "rocm", "ipu")),
     Op("paddle.is_compiled_with_npu()", _false, _FALSE),
-    Op(
-        "paddle.get_device()",
-        _cpu,
-        (Form("'cpu'"),),
-        aliases=("paddle.device.get_device",),
-        examples=("paddle.get_device()",),
-    ),
-    Op("paddle.get_default_dtype()", _float, (Form("'float32'"),), examples=("paddle.get_default_dtype()",)),
-    Op("paddle.in_dynamic_mode()", _true, (Form("True"),), examples=("paddle.in_dynamic_mode()",)),
+    Op("paddle.get_device()", _cpu, (Form("'cpu'"),), aliases=("paddle.device.get_device",)),
+    Op("paddle.get_default_dtype()", _float, (Form("'float32'"),)),
+    Op("paddle.in_dynamic_mode()", _true, (Form("True"),)),
     Op("paddle.set_device(device)", _nothing, _NONE, aliases=("paddle.device.set_device",)),
     Op("paddle.seed(seed)", _nothing, (Form("tf.set_random_seed(seed)"),)),
 )

@@ -83,144 +83,42 @@ _P, _LABEL = f"{_F}.sigmoid(f_4_1)", "(f_4_1 > 0.4).astype('float32')"
 _MEAN = "reduction='mean', name=None"
 
 OPS: tuple[Op, ...] = (
-    Op(
-        f"{_F}.log_loss(input, label, epsilon=0.0001, name=None)",
-        _elementwise("input", "label"),
-        examples=(
-            f"{_F}.log_loss({_P}, {_LABEL})",
-            f"{_F}.log_loss(input={_P}, label={_LABEL}, epsilon=1e-7)",
-        ),
-    ),
+    Op(f"{_F}.log_loss(input, label, epsilon=0.0001, name=None)", _elementwise("input", "label")),
     Op(
         f"{_F}.square_error_cost(input, label)",
         _elementwise("input", "label"),
         (Form("tf.squared_difference(x=input, y=label)", _both_floating),),
-        examples=(f"{_F}.square_error_cost(f_4_1, f_4_1 * 2)", f"{_F}.square_error_cost(input=f_4_3, label=f_3)"),
     ),
-    *(
-        Op(
-            f"{_F}.{name}(input, label, {_MEAN})",
-            _elementwise("input", "label"),
-            examples=(
-                f"{_F}.{name}(f_4_1, f_4_1 * 2)",
-                f"{_F}.{name}(input=f_4_3, label=f_4_3 * 2, reduction='none')",
-                f"{_F}.{name}(f_4_3, f_4_3 * 2, 'sum')",
-            ),
-        )
-        for name in ("mse_loss", "l1_loss")
-    ),
-    Op(
-        f"{_F}.smooth_l1_loss(input, label, reduction='mean', delta=1.0, name=None)",
-        _elementwise("input", "label"),
-        examples=(
-            f"{_F}.smooth_l1_loss(f_4_3, f_4_3 * 3)",
-            f"{_F}.smooth_l1_loss(f_4_3, label=f_4_3 * 3, reduction='none', delta=0.5)",
-        ),
-    ),
-    Op(
-        f"{_F}.binary_cross_entropy(input, label, weight=None, {_MEAN})",
-        _elementwise("input", "label"),
-        examples=(
-            f"{_F}.binary_cross_entropy({_P}, {_LABEL})",
-            f"{_F}.binary_cross_entropy(input={_P}, label={_LABEL}, reduction='none')",
-            f"{_F}.binary_cross_entropy({_P}, {_LABEL}, weight={_LABEL} + 1, reduction='sum')",
-        ),
-    ),
+    *(Op(f"{_F}.{name}(input, label, {_MEAN})", _elementwise("input", "label")) for name in ("mse_loss", "l1_loss")),
+    Op(f"{_F}.smooth_l1_loss(input, label, reduction='mean', delta=1.0, name=None)", _elementwise("input", "label")),
+    Op(f"{_F}.binary_cross_entropy(input, label, weight=None, {_MEAN})", _elementwise("input", "label")),
     Op(
         f"{_F}.binary_cross_entropy_with_logits(logit, label, weight=None, reduction='mean', pos_weight=None, "
         "name=None)",
         _elementwise("logit", "label"),
-        examples=(
-            f"{_F}.binary_cross_entropy_with_logits(f_4_1, {_LABEL})",
-            f"{_F}.binary_cross_entropy_with_logits(logit=f_4_1, label={_LABEL}, reduction='none')",
-            f"{_F}.binary_cross_entropy_with_logits(f_4_1, {_LABEL}, pos_weight=paddle.full([1], 2.0))",
-        ),
     ),
     Op(
         f"{_F}.cross_entropy(input, label, weight=None, ignore_index=-100, reduction='mean', soft_label=False, "
         "axis=-1, use_softmax=True, label_smoothing=0.0, name=None)",
         _cross_entropy,
-        examples=(
-            f"{_F}.cross_entropy(f_4_3, i_4)",
-            f"{_F}.cross_entropy(input=f_4_3, label=i_4_1, reduction='none')",
-            f"{_F}.cross_entropy(f_4_3, i_4, reduction='none')",
-            f"{_F}.cross_entropy(f_4_3, {_F}.softmax(f_4_3), soft_label=True)",
-            f"{_F}.cross_entropy(f_4_3, i_4, weight=f_3 * f_3 + 1, ignore_index=1, reduction='sum')",
-        ),
     ),
     Op(
         f"{_F}.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, "
         "numeric_stable_mode=True, return_softmax=False, axis=-1)",
         _with_softmax,
-        examples=(
-            f"{_F}.softmax_with_cross_entropy(f_4_3, i_4_1)",
-            f"{_F}.softmax_with_cross_entropy(logits=f_4_3, label=i_4_1, return_softmax=True)",
-            f"{_F}.softmax_with_cross_entropy(f_4_3, {_F}.softmax(f_4_3), soft_label=True)",
-        ),
     ),
-    Op(
-        f"{_F}.nll_loss(input, label, weight=None, ignore_index=-100, {_MEAN})",
-        _of_classes,
-        examples=(
-            f"{_F}.nll_loss({_F}.log_softmax(f_4_3), i_4)",
-            f"{_F}.nll_loss({_F}.log_softmax(f_4_3), i_4, reduction='none')",
-        ),
-    ),
-    Op(
-        f"{_F}.kl_div(input, label, {_MEAN})",
-        _elementwise("input", "label", "batchmean"),
-        examples=(
-            f"{_F}.kl_div({_F}.log_softmax(f_4_3), {_F}.softmax(f_4_3))",
-            f"{_F}.kl_div(input={_F}.log_softmax(f_4_3), label={_F}.softmax(f_4_3), reduction='none')",
-            f"{_F}.kl_div({_F}.log_softmax(f_4_3), {_F}.softmax(f_4_3), 'batchmean')",
-        ),
-    ),
-    Op(
-        f"{_F}.margin_ranking_loss(input, other, label, margin=0.0, {_MEAN})",
-        _elementwise("input", "other"),
-        examples=(
-            f"{_F}.margin_ranking_loss(f_4_1, f_4_1 * 2 - 0.3, {_LABEL} * 2 - 1)",
-            f"{_F}.margin_ranking_loss(f_4, f_4 * 2 - 0.3, f_4 * 0 + 1, margin=0.1, reduction='none')",
-        ),
-    ),
-    Op(
-        f"{_F}.hinge_embedding_loss(input, label, margin=1.0, {_MEAN})",
-        _elementwise("input", "label"),
-        examples=(
-            f"{_F}.hinge_embedding_loss(f_4_1, {_LABEL} * 2 - 1)",
-            f"{_F}.hinge_embedding_loss(f_4_1, {_LABEL} * 2 - 1, margin=0.6, reduction='none')",
-        ),
-    ),
-    Op(
-        f"{_F}.cosine_embedding_loss(input1, input2, label, margin=0, {_MEAN})",
-        _last_axis("input1", "input2"),
-        examples=(
-            f"{_F}.cosine_embedding_loss(f_4_3 + 2, f_4_3 * 2 + 1, i_4 * 0 + 1)",
-            f"{_F}.cosine_embedding_loss(f_4_3 + 2, f_4_3 * 2 + 1, i_4 * 0 - 1, margin=0.1, reduction='none')",
-        ),
-    ),
+    Op(f"{_F}.nll_loss(input, label, weight=None, ignore_index=-100, {_MEAN})", _of_classes),
+    Op(f"{_F}.kl_div(input, label, {_MEAN})", _elementwise("input", "label", "batchmean")),
+    Op(f"{_F}.margin_ranking_loss(input, other, label, margin=0.0, {_MEAN})", _elementwise("input", "other")),
+    Op(f"{_F}.hinge_embedding_loss(input, label, margin=1.0, {_MEAN})", _elementwise("input", "label")),
+    Op(f"{_F}.cosine_embedding_loss(input1, input2, label, margin=0, {_MEAN})", _last_axis("input1", "input2")),
     Op(
         f"{_F}.triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, {_MEAN})",
         _triplet,
-        examples=(
-            f"{_F}.triplet_margin_loss(f_4_3, f_4_3 + 1, f_4_3 * 2 + 1)",
-            f"{_F}.triplet_margin_loss(f_4_3, f_4_3 + 1, f_4_3 * 2 + 1, swap=True, reduction='none')",
-        ),
     ),
-    Op(
-        f"{_F}.soft_margin_loss(input, label, {_MEAN})",
-        _elementwise("input", "label"),
-        examples=(
-            f"{_F}.soft_margin_loss(f_4_1, {_LABEL} * 2 - 1)",
-            f"{_F}.soft_margin_loss(f_4_1, {_LABEL} * 2 - 1, reduction='none')",
-        ),
-    ),
+    Op(f"{_F}.soft_margin_loss(input, label, {_MEAN})", _elementwise("input", "label")),
     Op(
         f"{_F}.sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction='sum', name=None)",
         _elementwise("logit", "label"),
-        examples=(
-            f"{_F}.sigmoid_focal_loss(f_4_1, {_LABEL})",
-            f"{_F}.sigmoid_focal_loss(f_4_1, {_LABEL}, alpha=0.5, reduction='none')",
-        ),
     ),
 )

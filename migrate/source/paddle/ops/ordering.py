@@ -21,27 +21,7 @@ def _order(bound: Arguments) -> Tensor:
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        "paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)",
-        _topk,
-        methods=("topk",),
-        examples=(
-            "paddle.topk(f_2_4, k=2)",
-            "paddle.topk(x=f_2_4, k=3, axis=1)",
-            "f_4_3.topk(2, axis=0)",
-            "paddle.topk(f_2_4, 2, largest=False)",
-        ),
-    ),
-    Op(
-        "paddle.sort(x, axis=-1, descending=False, name=None)",
-        same,
-        methods=("sort",),
-        examples=("paddle.sort(f_2_3)", "paddle.sort(x=f_4_3, axis=0)", "f_2_3.sort(descending=True)"),
-    ),
-    Op(
-        "paddle.argsort(x, axis=-1, descending=False, name=None)",
-        _order,
-        methods=("argsort",),
-        examples=("paddle.argsort(f_2_3)", "paddle.argsort(x=f_4_3, axis=0)", "f_2_3.argsort(descending=True)"),
-    ),
+    Op("paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)", _topk, methods=("topk",)),
+    Op("paddle.sort(x, axis=-1, descending=False, name=None)", same, methods=("sort",)),
+    Op("paddle.argsort(x, axis=-1, descending=False, name=None)", _order, methods=("argsort",)),
 )

@@ -42,24 +42,6 @@ def _more(size: int | None, pair: tuple[int | None, ...]) -> int | None:
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        f"{_F}.sequence_mask(x, maxlen=None, dtype='int64', name=None)",
-        _mask,
-        examples=(
-            f"{_F}.sequence_mask(i_4, maxlen=5)",
-            f"{_F}.sequence_mask(x=i_2_3, maxlen=3, dtype='float32')",
-            f"{_F}.sequence_mask(i_4)",
-            f"{_F}.sequence_mask(i_4, f_4_3.shape[1])",
-        ),
-    ),
-    Op(
-        f"{_F}.pad(x, pad, mode='constant', value=0.0, data_format='NCHW', name=None)",
-        _padded,
-        examples=(
-            f"{_F}.pad(f_2_3, [0, 0, 1, 2])",
-            f"{_F}.pad(f_2_3_4, pad=[1, 2], data_format='NCL')",
-            f"{_F}.pad(f_2_3_4_4, [1, 1, 0, 2], value=0.5)",
-            f"{_F}.pad(f_2_3_4_2, [1, 1, 0, 2], mode='reflect', data_format='NHWC')",
-        ),
-    ),
+    Op(f"{_F}.sequence_mask(x, maxlen=None, dtype='int64', name=None)", _mask),
+    Op(f"{_F}.pad(x, pad, mode='constant', value=0.0, data_format='NCHW', name=None)", _padded),
 )

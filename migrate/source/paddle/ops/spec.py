@@ -56,9 +56,6 @@ class Op:
     methods: tuple[str, ...] = ()  #: tensor methods with the same meaning; the receiver is the first argument
     aliases: tuple[str, ...] = ()  #: other dotted names
     helper: str = ""  #: its name in `runtime.nn.functional`, if it is another
-    examples: tuple[
-        str, ...
-    ] = ()  #: calls; an operand `f_2_3` is float32 [2, 3], `i_4` int64, `b_2` bool, `d_2` float64
 
     @cached_property
     def name(self) -> str:

@@ -156,82 +156,28 @@ def adapted(count: int) -> Callable[[Arguments], Value]:
 
 _CONV = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1"
 OPS: tuple[Op, ...] = (
-    Op(
-        f"{_F}.conv1d({_CONV}, data_format='NCL', name=None)",
-        _conv(1),
-        examples=(
-            f"{_F}.conv1d(f_2_3_5, f_4_3_2)",
-            f"{_F}.conv1d(x=f_2_4_5, weight=f_4_2_2, bias=f_4, stride=2, padding=1, groups=2)",
-            f"{_F}.conv1d(f_2_5_3, f_4_3_2, padding='same', data_format='NLC')",
-        ),
-    ),
-    Op(
-        f"{_F}.conv2d({_CONV}, data_format='NCHW', name=None)",
-        _conv(2),
-        examples=(
-            f"{_F}.conv2d(f_2_3_5_4, f_4_3_2_2)",
-            f"{_F}.conv2d(x=f_2_3_5_4, weight=f_4_3_2_3, bias=f_4, stride=[2, 1], padding=[1, 0], dilation=1)",
-            f"{_F}.conv2d(f_2_5_4_3, f_4_3_2_2, padding=[1, 0, 0, 1], data_format='NHWC')",
-        ),
-    ),
+    Op(f"{_F}.conv1d({_CONV}, data_format='NCL', name=None)", _conv(1)),
+    Op(f"{_F}.conv2d({_CONV}, data_format='NCHW', name=None)", _conv(2)),
     Op(
         f"{_F}.max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None)",
         pooled(1),
-        examples=(
-            f"{_F}.max_pool1d(f_2_3_4, 2)",
-            f"{_F}.max_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)",
-            f"{_F}.max_pool1d(f_2_3_4, 5, 2)",
-            f"{_F}.max_pool1d(f_2_3_5, 2, 2, 0, False, True)",
-        ),
     ),
     Op(
         f"{_F}.max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, "
         "data_format='NCHW', name=None)",
         pooled(2),
-        examples=(
-            f"{_F}.max_pool2d(f_2_3_4_4, 2)",
-            f"{_F}.max_pool2d(x=f_2_3_5_4, kernel_size=[3, 2], stride=1, padding=1)",
-        ),
     ),
     Op(
         f"{_F}.avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None)",
         pooled(1),
-        examples=(
-            f"{_F}.avg_pool1d(f_2_3_4, 2)",
-            f"{_F}.avg_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)",
-            f"{_F}.avg_pool1d(f_2_3_4, 6, 4, ceil_mode=True)",
-        ),
     ),
     Op(
         f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, "
         "divisor_override=None, data_format='NCHW', name=None)",
         pooled(2),
-        examples=(f"{_F}.avg_pool2d(f_2_3_4_4, 2)", f"{_F}.avg_pool2d(x=f_2_3_5_4, kernel_size=2, ceil_mode=True)"),
     ),
-    Op(
-        f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)",
-        adapted(1),
-        examples=(f"{_F}.adaptive_max_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_max_pool1d(x=f_2_3_5, output_size=1)"),
-    ),
-    Op(
-        f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)",
-        adapted(1),
-        examples=(f"{_F}.adaptive_avg_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_avg_pool1d(x=f_2_3_5, output_size=1)"),
-    ),
-    Op(
-        f"{_F}.adaptive_max_pool2d(x, output_size, return_mask=False, name=None)",
-        adapted(2),
-        examples=(
-            f"{_F}.adaptive_max_pool2d(f_2_3_4_4, 2)",
-            f"{_F}.adaptive_max_pool2d(x=f_2_3_5_4, output_size=[1, 2])",
-        ),
-    ),
-    Op(
-        f"{_F}.adaptive_avg_pool2d(x, output_size, data_format='NCHW', name=None)",
-        adapted(2),
-        examples=(
-            f"{_F}.adaptive_avg_pool2d(f_2_3_4_4, 2)",
-            f"{_F}.adaptive_avg_pool2d(x=f_2_3_5_4, output_size=[None, 2])",
-        ),
-    ),
+    Op(f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)", adapted(1)),
+    Op(f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)", adapted(1)),
+    Op(f"{_F}.adaptive_max_pool2d(x, output_size, return_mask=False, name=None)", adapted(2)),
+    Op(f"{_F}.adaptive_avg_pool2d(x, output_size, data_format='NCHW', name=None)", adapted(2)),
 )

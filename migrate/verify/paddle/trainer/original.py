@@ -132,6 +132,13 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     return {"recording": result, "loose": [one.numpy() for one in side.loose], "not evaluated": side.not_evaluated}
 
 
+def _measured(metric: Any) -> Array:
+    value = metric.accumulate()
+    if value is None:
+        raise MigrateError(f"accumulate of the metric `{type(metric).__name__}` returned None: let it return a number")
+    return np.reshape(value, -1)
+
+
 def passes(side: Original, weights: Mapping[str, Array], items: Any) -> Moment:
     """Return what the model computes of a batch with these weights: in training, and where it can in evaluation."""
     side.load(weights)
@@ -145,7 +152,7 @@ def passes(side: Original, weights: Mapping[str, Array], items: Any) -> Moment:
     skipped = {*side.parameters, *side.again}
     found: dict[str, Any] = {
         "forward": {"output": [output.numpy() for output in outputs]},
-        "metrics": {type(one).__name__: np.reshape(one.accumulate(), -1) for one in side.own},
+        "metrics": {type(one).__name__: _measured(one) for one in side.own},
         "running": {name: value for name, value in side.values().items() if name not in skipped},
     }
     result = Moment([loss.numpy().reshape(-1)], found, gradients_of(side.parameters))

@@ -104,11 +104,11 @@ def test_what_imports_a_file_that_stays_stays_too() -> None:
 
 
 def test_a_name_in_code_that_may_not_run_is_said_and_the_file_converts() -> None:
-    result = run("import paddle\ndef export(net):\n    paddle.jit.save(net)\n    paddle.static.save(net)\n" + BODY)
+    result = run("import paddle\ndef export(net):\n    paddle.onnx.export(net)\n    paddle.static.save(net)\n" + BODY)
     assert result.changed and result.remains
     states = [State.APPLIED, State.SUGGESTED, State.SUGGESTED, State.APPLIED]
     assert [finding.state for finding in result.findings] == states
-    assert "`paddle.jit.save` in code that may not run" in result.findings[1].message
+    assert "`paddle.onnx` in code that may not run" in result.findings[1].message
     graph = run("import paddle\ndef main():\n    paddle.enable_static()\n    paddle.static.data('x')\nmain()\n")
     assert not graph.changed and graph.findings[0].state is State.UNSUPPORTED
 

@@ -377,35 +377,120 @@ def test_what_is_computed_first_of_weights_alone_has_gradients(tmp_path: Path) -
 SERVED = """
 import sys
 import numpy as np
-from served import export
+import tensorflow as tf
+import paddle
+import paddle.nn as nn
+from paddle.static import InputSpec
 
-net = nn.Sequential(nn.Embedding(9, 4), nn.BatchNorm1D(4), nn.Linear(4, 1))
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.norm, self.drop = nn.Embedding(9, 4), nn.BatchNorm1D(8), nn.Dropout(0.5)
+        self.gru, self.last = nn.GRU(4, 4), nn.Linear(8, 1)
+
+    def forward(self, ids, dense):
+        rows, _ = self.gru(self.rows(ids))
+        rows = paddle.reshape(rows, [rows.shape[0], -1])
+        rows = self.norm(rows) * (dense > 0).astype("float32").sum(1, keepdim=True)
+        return nn.functional.sigmoid(self.last(self.drop(rows)) + paddle.zeros([ids.shape[0], 1]))
+
+net = Net()
 optimizer = paddle.optimizer.Adam(0.1, parameters=net.parameters())
+ids, dense = paddle.to_tensor([[1, 2], [3, 12]]), paddle.ones([2, 3])
 for _ in range(3):
-    net(paddle.to_tensor([1, 2, 12])).mean().backward()
+    net(ids, dense).mean().backward()
     optimizer.step()
     optimizer.clear_grad()
-export(net, sys.argv[1])
+specs = [InputSpec([None, 2], "int64"), InputSpec([-1, 3], name="numbers")]
+paddle.jit.save(net, sys.argv[1], specs)
+assert net.training and net.drop.training
+paddle.Model(net, specs).save(sys.argv[1] + "_again", training=False)
+net.eval()
 with paddle.no_grad():
-    np.save(sys.argv[1] + ".npy", net(paddle.to_tensor([12, 1, 5])).numpy())
+    score = net(ids, dense).numpy()
+np.save(sys.argv[1] + ".npy", score)
+for suffix in ("", "_again"):
+    np.testing.assert_allclose(paddle.jit.load(sys.argv[1] + suffix)(ids, dense).numpy(), score, rtol=1e-5)
+
+class Holder(tf.Module):
+    def __init__(self):
+        self.held = [weight.table if hasattr(weight, "table") else weight.variable for weight in net.parameters()]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.int64)])
+    def __call__(self, ids):
+        return tf.convert_to_tensor(net(paddle.to_tensor(ids), dense))
+
+tf.saved_model.save(Holder(), sys.argv[1] + "_module")
+loaded = tf.saved_model.load(sys.argv[1] + "_module")(tf.constant([[1, 2], [3, 12]], tf.int64))
+np.testing.assert_allclose(loaded, score, rtol=1e-5)
+net(ids, dense).mean().backward()
+assert net.last.weight.grad is not None, "what is computed eagerly is recorded, also behind a graph"
 """
 SERVING = """
 import sys
 import numpy as np
 import tensorflow as tf
 
-served = tf.saved_model.load(sys.argv[1])
-score = served.signatures["serving_default"](ids=tf.constant([12, 1, 5], tf.int64))["score"].numpy()
-np.testing.assert_allclose(score, np.load(sys.argv[2]), rtol=1e-5)
+served = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+result = served(ids=tf.constant([[1, 2], [3, 12]], tf.int64), numbers=tf.ones([2, 3]))
+np.testing.assert_allclose(result["output_0"].numpy(), np.load(sys.argv[2]), rtol=1e-5)
 assert "runtime" not in sys.modules
+"""
+NOT_SERVED = """
+import sys
+import paddle
+import paddle.nn as nn
+
+ids = paddle.to_tensor([1])
+
+class Branch(nn.Layer):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+class Values(nn.Layer):
+    def forward(self, x):
+        return paddle.unique(x)
+
+class Listed(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Embedding(3, 2)]
+
+    def forward(self, x):
+        return self.layers[0](x)
+
+specs = (([ids],), ([ids],), ([ids],), (), ([ids],), ([3],))
+for network, given in zip((Branch(), Values(), Listed(), nn.Linear(1, 1), lambda x: x, nn.Linear(1, 1)), specs):
+    try:
+        paddle.jit.save(network, sys.argv[1], *given)
+    except (TypeError, ValueError) as error:
+        print(str(error).rpartition("/")[2])
+try:
+    paddle.jit.load(sys.argv[1])
+except ValueError as error:
+    print(str(error).rpartition("/")[2])
 """
 
 
 @pytest.mark.one_version
-def test_a_network_is_served_by_the_code_of_its_page(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "paddle.md").read_text(encoding="utf-8")
-    (tmp_path / "served.py").write_text(page.partition('```python title="served.py"\n')[2].partition("```")[0])
-    (tmp_path / "train.py").write_text(f"import paddle\nimport paddle.nn as nn\n{SERVED}")
+def test_a_network_is_saved_as_a_model_that_is_served(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SERVED, encoding="utf-8")
     _run("-m", "runtime.compat.paddle", str(tmp_path / "train.py"), str(tmp_path / "model"))
     _run("-m", "migrate", "freeze", str(tmp_path / "model"), str(tmp_path / "frozen"))
     _run("-c", SERVING, str(tmp_path / "frozen"), str(tmp_path / "model.npy"))
+
+
+def test_a_network_that_no_graph_can_have_is_not_saved_and_a_sentence_says_why(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(NOT_SERVED, encoding="utf-8")
+    shown = _run("-m", "runtime.compat.paddle", str(tmp_path / "train.py"), str(tmp_path / "model")).stdout.splitlines()
+    begins = (
+        "train.py:10: paddle.jit.save cannot export this: an element of a tensor is read",
+        "train.py:14: paddle.jit.save cannot export this: an element of a tensor is read",
+        "paddle.jit.save cannot export Listed, because a layer or weight that it uses is none of its own",
+        "paddle.jit.save got no input_spec for Linear: give it, such as",
+        "paddle.jit.save got a function, which holds no weights: give the paddle.nn.Layer",
+        "paddle.jit.save got 3 in input_spec: give an InputSpec or a tensor",
+        "model: there is no model that paddle.jit.save of the façade wrote; give its folder",
+    )
+    assert len(shown) == len(begins)
+    assert [line for line, begin in zip(shown, begins, strict=True) if not line.startswith(begin)] == []
