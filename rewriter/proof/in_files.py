@@ -65,7 +65,6 @@ def _fetches(meta: Any, view: GraphView, plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if op_of(name) in view))
 
 
-
 #: The size of unknown dimensions of placeholders.
 BATCH = 32
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
