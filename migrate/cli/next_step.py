@@ -111,8 +111,10 @@ def _importer(done: Sequence[Converted]) -> Converted | None:
     """Return the first file that was given by its path and imports others, if nothing was said of any file."""
     if any(one.result.tables or one.result.findings for one in done):
         return None
-    given = (one for one in done if one.source.explicit)
-    return next((one for one in given if any(_modules_beside(one.source.path, {one.source.path.parent}))), None)
+    for file in done:
+        if file.source.explicit and any(_modules_beside(file.source.path, {file.source.path.parent})):
+            return file
+    return None
 
 
 def _verify(*arguments: str) -> str:
