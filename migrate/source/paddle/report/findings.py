@@ -119,8 +119,19 @@ def _place(program: Program, span: Span) -> Location:
     return Location(program.path, span[0], span[2], scope)
 
 
-def _exact(rule: str, subject: str, where: Location, message: str, reason: str = "", **more: str) -> Finding:
-    return Finding(rule, subject, State.APPLIED, where, message, reason, "", Applicability.EXACT, **more)
+def _exact(
+    rule: str,
+    subject: str,
+    where: Location,
+    message: str,
+    reason: str = "",
+    *,
+    before: str = "",
+    after: str = "",
+    table: str = "",
+) -> Finding:
+    shown = (where, message, reason, "", Applicability.EXACT, ())
+    return Finding(rule, subject, State.APPLIED, *shown, before, after, table)
 
 
 def _classes(program: Program, layer: str) -> Iterator[Finding]:

@@ -40,13 +40,12 @@ def _entry(path: str, one: Any, entry: Described) -> Finding:
         chance = entry.arguments["probability"]
         message = f"an id gets a row at each occurrence with probability {chance}; until then it reads zeros"
         reason = "which occurrence it is follows from the table's seed and the id, where Paddle's servers draw anew"
-        texts = (message, reason, "", Applicability.CHANGES_VALUES)
-        return Finding("paddle-entry", "table", State.APPLIED, _at(path, one), *texts, table=one.name)
+        shown = (_at(path, one), message, reason, "", Applicability.CHANGES_VALUES)
+        return Finding("paddle-entry", "table", State.APPLIED, *shown, table=one.name)
     texts = (
         "`ShowClickEntry` has no effect: every id gets a row, and its shows and clicks are not kept",
         "Paddle's servers drop rows with few shows and clicks; tables count occurrences only",
         "to admit ids by their count, give `paddle.distributed.CountFilterEntry(n)` instead",
-        None,
     )
     return Finding("paddle-entry", "table", State.SUGGESTED, _at(path, one), *texts, table=one.name)
 
