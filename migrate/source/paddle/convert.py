@@ -15,14 +15,14 @@ import libcst as cst
 from migrate.errors import MigrateError
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
-from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.modules import imported_names, imports_of
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.one_hot import checks, loss, module
 from migrate.source.paddle.one_hot.following import follow, model_arguments
 from migrate.source.paddle.one_hot.input_columns import input_expressions
-from migrate.source.paddle.one_hot.names import imports_of, names_of
+from migrate.source.paddle.one_hot.names import names_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 from migrate.source.paddle.one_hot.sdk_tables import SdkText, names_bound, sdk_text

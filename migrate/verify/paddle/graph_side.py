@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.initializers import initializer_text
 from runtime.native.base_keys import are_base_keys
-from runtime.nn.initializer import Initializer
+from runtime.nn.initializer import Assign, Initializer
 from runtime.nn.weights.table_weight import Padded
 from runtime.nn.weights.weight import Weight
 
@@ -88,6 +89,8 @@ def distribution_of(weight: Weight) -> Distribution | None:
     initializer = weight.initializer
     if isinstance(initializer, Padded):
         initializer = initializer.inner
+    if isinstance(initializer, Assign) and isinstance(initializer.value, tf.Tensor):
+        return _drawn(initializer.value)
     try:
         if isinstance(initializer, Initializer):
             initializer = initializer.stock(weight.declared_shape)
@@ -95,6 +98,21 @@ def distribution_of(weight: Weight) -> Distribution | None:
     except (ValueError, NotImplementedError):
         return None
     return None if distribution.kind == "constant" else distribution
+
+
+def _drawn(value: tf.Tensor) -> Distribution | None:
+    """Return the distribution of a tensor of random numbers that are scaled and moved by constants, or None."""
+    kind = {"RandomStandardNormal": "normal", "RandomUniform": "uniform"}.get(value.op.type)
+    if kind is not None:
+        return Distribution(kind, 0.0, 1.0)
+    for random, other in (value.op.inputs, reversed(value.op.inputs)) if value.op.type in {"AddV2", "Mul"} else ():
+        constant, inner = tf.get_static_value(other), _drawn(random)
+        if inner is not None and np.ndim(constant) == 0 and constant is not None:
+            a, b = inner.a, inner.b
+            if value.op.type == "Mul":
+                return replace(inner, a=float(a * constant), b=float(b * constant))
+            return replace(inner, a=float(a + constant), b=float(b + constant * (inner.kind == "uniform")))
+    return None
 
 
 def ran(kind: Callable[[Mapping[str, Any]], S], job: Mapping[str, Any]) -> tuple[S, Recording]:

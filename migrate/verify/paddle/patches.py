@@ -47,29 +47,38 @@ def distributions_of(
 def watched_distributions() -> Iterator[dict[str, tuple[Distribution, NDArray[Any]]]]:
     """Yield a dictionary that is filled with parameter name -> distribution and values while a model is built.
 
-    Constants are not included.
+    Constants are not included. Values that are set as they were drawn are: `weight.set_value(paddle.normal(0.0, 0.1))`.
     """
     distributions: dict[str, tuple[Distribution, NDArray[Any]]] = {}
-    drawn: list[Distribution] = []
-    kind = paddle.nn.initializer.Initializer
+    drawn: list[tuple[Distribution, Any]] = []
+    kind, put = paddle.nn.initializer.Initializer, paddle.Tensor.set_value
     stock, ops = kind.__call__, {name: getattr(paddle._C_ops, name) for name in _DRAWS}
 
     def initialise(self: Any, parameter: Any, block: Any = None) -> Any:
         drawn.clear()
         result = stock(self, parameter, block)
         if drawn:
-            distributions[parameter.name] = drawn[-1], parameter.numpy()
+            distributions[parameter.name] = drawn[-1][0], parameter.numpy()
+        drawn.clear()
         return result
+
+    def set_value(self: Any, value: Any) -> None:
+        put(self, value)
+        for distribution, result in drawn:
+            if result is value:
+                distributions[self.name] = distribution, self.numpy()
+        drawn.clear()
 
     def watch(name: str) -> Callable[..., Any]:
         def op(*arguments: Any) -> Any:
-            drawn.append(_DRAWS[name](*arguments))
-            return ops[name](*arguments)
+            drawn.append((_DRAWS[name](*arguments), ops[name](*arguments)))
+            return drawn[-1][1]
 
         return op
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(kind, "__call__", initialise))
+        stack.enter_context(mock.patch.object(paddle.Tensor, "set_value", set_value))
         for name in _DRAWS:
             stack.enter_context(mock.patch.object(paddle._C_ops, name, watch(name)))
         yield distributions

@@ -104,7 +104,8 @@ def layer_norm(
     if rank is None or rank < len(sizes) or not x.shape[rank - len(sizes) :].is_compatible_with(sizes):
         raise ValueError(f"layer_norm over {sizes} got a tensor of shape {x.shape}: let its last sizes be these")
     mean, variance = _moments(x, list(range(rank - len(sizes), rank)))
-    return _scaled((x - mean) * tf.math.rsqrt(variance + epsilon), weight, bias, sizes)
+    inverse = tf.math.rsqrt if len(sizes) == 1 else _inverse_root
+    return _scaled((x - mean) * inverse(variance + epsilon), weight, bias, sizes)
 
 
 def instance_norm(
@@ -141,7 +142,7 @@ def instance_norm(
     if rank is None or rank < 2:
         raise ValueError(f"instance_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
     mean, variance = _moments(x, list(range(2, rank)))
-    return _scaled((x - mean) * tf.math.rsqrt(variance + eps), weight, bias, [-1, *[1] * (rank - 2)])
+    return _scaled((x - mean) * _inverse_root(variance + eps), weight, bias, [-1, *[1] * (rank - 2)])
 
 
 def _axes(x: tf.Tensor, data_format: str) -> tuple[list[int], list[int]]:
@@ -153,6 +154,14 @@ def _axes(x: tf.Tensor, data_format: str) -> tuple[list[int], list[int]]:
         raise ValueError(f"batch_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
     channel = 1 if data_format[1] == "C" else rank - 1
     return [axis for axis in range(rank) if axis != channel], [-1 if axis == channel else 1 for axis in range(rank)]
+
+
+def _inverse_root(x: tf.Tensor) -> tf.Tensor:
+    """Return 1 / sqrt(x), not as `rsqrt`.
+
+    Over several dimensions TensorFlow 2.15 takes that for a norm whose weights are constants, and ends the process.
+    """
+    return tf.math.reciprocal(tf.sqrt(x))
 
 
 def _moments(x: tf.Tensor, axes: list[int]) -> tuple[tf.Tensor, tf.Tensor]:

@@ -17,14 +17,18 @@ from migrate.errors import MigrateError
 from migrate.schema import parse_schema
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
+from migrate.verify.distributions import Distribution
 from migrate.verify.paddle import patches
 from migrate.verify.paddle.converted import facade
+from migrate.verify.paddle.graph_side import distribution_of
 from migrate.verify.paddle.pair import measure
 from migrate.verify.paddle.trainer import following, graph_random_numbers
 from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 from runtime.nn import functional
+from runtime.nn.initializer import Assign
+from runtime.nn.weights.parameter import Parameter
 
 pytestmark = pytest.mark.paddle
 
@@ -343,3 +347,26 @@ def test_a_reader_that_fails_is_an_error(tmp_path: Path, base: str) -> None:
 
     with pytest.raises(ValueError, match="line 5 has no label"):
         batches.run(given(tmp_path, base, SAMPLES["arrays"], 5, 3))
+
+
+def test_values_that_are_set_as_they_were_drawn_compare_by_their_distribution() -> None:
+    with patches.watched_distributions() as watched:
+        layers = {name: nn.Linear(3, 2, bias_attr=False) for name in ("normal", "uniform", "scaled", "constant")}
+        layers["normal"].weight.set_value(paddle.tensor.normal(mean=0.5, std=0.02, shape=[3, 2]))
+        layers["uniform"].weight.set_value(paddle.uniform([3, 2], min=-0.2, max=0.4))
+        layers["scaled"].weight.set_value(paddle.normal(0.0, 1.0, [3, 2]) * 2)
+        layers["constant"].weight.set_value(paddle.full([3, 2], 0.5))
+    weights = {name: layer.weight for name, layer in layers.items()}
+    drawn = patches.distributions_of(watched, weights, {name: weight.numpy() for name, weight in weights.items()})
+    assert drawn == {"normal": Distribution("normal", 0.5, 0.02), "uniform": Distribution("uniform", -0.2, 0.4)}
+    with tf.Graph().as_default():
+        values = {
+            "normal": functional.normal(mean=0.5, std=0.02, shape=[3, 2]),
+            "uniform": functional.uniform([3, 2], min=-0.2, max=0.4),
+            "size": tf.abs(functional.normal(0.0, 1.0, [3, 2])),
+        }
+        made = {name: distribution_of(Parameter([3, 2], Assign(value), tf.float32)) for name, value in values.items()}
+    assert made.pop("size") is None
+    for name, distribution in made.items():
+        assert distribution is not None and distribution.kind == name
+        np.testing.assert_allclose([distribution.a, distribution.b], [drawn[name].a, drawn[name].b], rtol=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import tensorflow as tf
 from runtime import nn
 from tests.support.paddle.layers import compare_each
 from tests.support.paddle.twins import weights_of
+from tests.support.paths import ROOT
 
 v1 = tf.compat.v1
 pytestmark = [pytest.mark.paddle, pytest.mark.one_version, pytest.mark.filterwarnings("ignore:When training")]
@@ -136,3 +139,28 @@ def test_sums_of_many_elements_keep_their_digits() -> None:
         running = session.run([norm._mean.variable, norm._variance.variable])
     for got, wanted in zip([*running, *gradients], [*expected, expected[-1]], strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+EVALUATED = """
+import numpy as np
+import tensorflow as tf
+from runtime import nn
+
+v1 = tf.compat.v1
+with tf.Graph().as_default(), v1.Session() as session:
+    x = v1.placeholder(tf.float32, [None, 3, 4, 4])
+    results = []
+    for number, layer in enumerate((nn.LayerNorm([4, 4]), nn.LayerNorm([3, 4, 4]), nn.InstanceNorm2D(3))):
+        model = nn.Sequential(layer)
+        model.build(f"model_{number}")
+        model.eval()
+        results.append(tf.nn.relu(model(tf.nn.relu(x))))
+    session.run(v1.global_variables_initializer())
+    print(len([session.run(results, {x: np.ones([2, 3, 4, 4])}) for _ in range(2)]))
+"""
+
+
+def test_norms_over_several_dimensions_evaluate_in_optimized_graphs() -> None:
+    """The remapper of TensorFlow 2.15 ends the process where it takes one for an instance norm of constants."""
+    run = subprocess.run([sys.executable, "-c", EVALUATED], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert run.stdout.split() == ["2"], run.stderr[-1000:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from migrate.source.paddle.abstract.run import Frame, Run
 from migrate.source.paddle.abstract.values import Api, Module, Refuse, Stop, Value
@@ -110,7 +110,29 @@ def imported_files(path: str, files: Mapping[str, str]) -> set[str]:
     return found - {path}
 
 
-def imported_names(body: list[ast.stmt] | list[ast.Import | ast.ImportFrom]) -> Mapping[str, str]:
+def imports_of(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    """Return all imports of a file, those in functions too."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def imported_modules(tree: ast.Module) -> Iterator[tuple[str, ast.Import | ast.ImportFrom]]:
+    """Yield the modules that a file imports by their whole names, each with its statement."""
+    for node in imports_of(tree):
+        if isinstance(node, ast.Import):
+            yield from ((item.name, node) for item in node.names)
+        elif node.module and not node.level:
+            yield node.module, node
+
+
+def dotted_name(node: ast.AST, imports: Mapping[str, str]) -> str:
+    """Return the dotted name of an expression that begins with an imported name, or an empty text."""
+    if isinstance(node, ast.Attribute):
+        owner = dotted_name(node.value, imports)
+        return f"{owner}.{node.attr}" if owner else ""
+    return imports.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def imported_names(body: Sequence[ast.stmt]) -> Mapping[str, str]:
     """Return local name -> dotted name for the imports in a list of statements."""
     names: dict[str, str] = {}
     for node in body:

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 
-from migrate.source.paddle.abstract.modules import imported_names
-from migrate.source.paddle.one_hot.names import imports_of
+from migrate.source.paddle.abstract.modules import dotted_name, imported_names, imports_of
 
 PADDLE = "paddle"
 FILE = "names.txt"
@@ -72,7 +71,7 @@ def uses(tree: ast.Module) -> Iterator[Use]:
             places += [Use(node, f"{node.module}.{item.name}".removesuffix(".*")) for item in node.names]
         elif isinstance(node, ast.Attribute) and id(node) not in inner:
             inner.update(id(part) for part in ast.walk(node.value))
-            places.append(Use(node, _dotted(node, names)))
+            places.append(Use(node, dotted_name(node, names)))
         elif isinstance(node, ast.Call):
             places.append(Use(node, _read_by_word(node, names)))
     paddle = [use for use in places if use.dotted.partition(".")[0] == PADDLE]
@@ -132,17 +131,10 @@ def _bound(tree: ast.Module) -> set[str]:
     }
 
 
-def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
-    if isinstance(node, ast.Attribute):
-        before = _dotted(node.value, names)
-        return f"{before}.{node.attr}" if before else ""
-    return names.get(node.id, "") if isinstance(node, ast.Name) else ""
-
-
 def _read_by_word(node: ast.Call, names: Mapping[str, str]) -> str:
     """Return the name that `getattr(paddle, "name")` reads; with a third argument it may be missing."""
     if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 2:
         return ""
-    owner, word = _dotted(node.args[0], names), node.args[1]
+    owner, word = dotted_name(node.args[0], names), node.args[1]
     name = word.value if isinstance(word, ast.Constant) else None
     return f"{owner}.{name}" if owner and isinstance(name, str) else ""

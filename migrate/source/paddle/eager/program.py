@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.abstract.modules import imported_modules, imports_of
 from migrate.source.paddle.eager.names import PADDLE, close_to, missing, uses
-from migrate.source.paddle.one_hot.names import imports_of
 from migrate.source.settings.options import Options
 from migrate.targets.switches import Switches
 
@@ -85,7 +85,7 @@ def runs_as_it_is(texts: Mapping[str, str], executed: Container[str]) -> bool:
 
 def _imports_pgl(text: str) -> bool:
     try:
-        return any(name.partition(".")[0] == _PGL for name, _ in _imported(ast.parse(text)))
+        return any(name.partition(".")[0] == _PGL for name, _ in imported_modules(ast.parse(text)))
     except SyntaxError:
         return False
 
@@ -151,15 +151,7 @@ def _first_import(tree: ast.Module) -> int | None:
 
 def _imports_paddle(statement: ast.stmt) -> bool:
     tree = ast.Module([statement], [])
-    return any(name.partition(".")[0] == PADDLE for name, _ in _imported(tree))
-
-
-def _imported(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
-    for node in imports_of(tree):
-        if isinstance(node, ast.Import):
-            yield from ((item.name, node) for item in node.names)
-        elif node.module and not node.level:
-            yield node.module, node
+    return any(name.partition(".")[0] == PADDLE for name, _ in imported_modules(tree))
 
 
 def _free_name(tree: ast.Module) -> str:
@@ -192,7 +184,7 @@ def _hidden(path: str, text: str, siblings: Mapping[str, str]) -> Iterator[Findi
 
 def _beside(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
     """Yield a finding for the first file that this one imports, itself or by others, and that stays with Paddle."""
-    left, seen = [(name, node) for name, node in _imported(tree)], {path}
+    left, seen = [(name, node) for name, node in imported_modules(tree)], {path}
     for name, first in left:  # which grows
         file = f"{name.replace('.', '/')}.py"
         if file in seen or file not in siblings:
@@ -211,7 +203,7 @@ def _beside(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str])
                 _line(text, first),
             )
             return
-        left += [(deeper, first) for deeper, _ in _imported(other)]
+        left += [(deeper, first) for deeper, _ in imported_modules(other)]
 
 
 def _is_whole(tree: ast.Module) -> bool:
@@ -222,7 +214,7 @@ def _is_whole(tree: ast.Module) -> bool:
 
 def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
     reported = set()
-    for name, node in _imported(tree):
+    for name, node in imported_modules(tree):
         top = name.partition(".")[0]
         own = any(other.split("/")[0].removesuffix(".py") == top for other in siblings)
         if top != PADDLE and top.startswith(_OVER_PADDLE) and not own and top not in reported:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.modules import dotted_name, imported_names, imports_of
 from migrate.source.paddle.abstract.program import Program, trainer_class
 from migrate.source.paddle.abstract.values import Module, Span
 from migrate.source.paddle.emission.imports import framework_names, rebound, references
@@ -125,7 +125,7 @@ def _without_blank_head(file: cst.Module) -> cst.Module:
 def write_reader(path: str, text: str) -> Written:
     """Return the text of a reader: its base class is of the framework, and it makes arrays, not tensors."""
     tree = ast.parse(text)
-    imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
+    imports = imported_names(imports_of(tree))
     everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))
     nowhere: frozenset[Span] = frozenset()
     module = Module(path, text, tree)
@@ -134,17 +134,8 @@ def write_reader(path: str, text: str) -> Written:
     rewritten = rewrite(text, facts)
     refused = {}
     for node in ast.walk(tree):
-        dotted = _dotted(node, imports)
+        dotted = dotted_name(node, imports)
         if dotted not in _MODULES and dotted.startswith("paddle.") and not dotted.startswith(_OF_READERS):
             span = module.span(node)
             refused[span] = f"a reader that calls `{dotted}` is not converted; make arrays with NumPy there"
     return Written(_with_imports(rewritten, facts.names).code, refused)
-
-
-def _dotted(node: ast.AST, imports: Mapping[str, str]) -> str:
-    if isinstance(node, ast.Name):
-        return imports.get(node.id, "")
-    if isinstance(node, ast.Attribute):
-        parent = _dotted(node.value, imports)
-        return f"{parent}.{node.attr}" if parent else ""
-    return ""

@@ -6,16 +6,15 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.layers import named_layers
-from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.modules import dotted_name, imported_modules, imported_names, imports_of
 from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.layers import functions
 from migrate.source.paddle.layers.linear import LINEAR
 from migrate.source.paddle.one_hot.module import reserved, scope_name
-from migrate.source.paddle.one_hot.names import imports_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.ops import drawing, registry
 
@@ -43,7 +42,7 @@ _TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_m
 def defines_model(text: str) -> bool:
     """Return whether a file defines a class that derives from `nn.Layer`; raises SyntaxError."""
     tree = ast.parse(text)
-    names = imported_names(_at_top(tree))
+    names = imported_names(tree.body)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return any(_dotted(base, names) == registry.LAYER for node in classes for base in node.bases)
 
@@ -57,24 +56,15 @@ def static_input(text: str) -> ast.Call | None:
     return min(found, key=lambda node: node.lineno, default=None)
 
 
-def _at_top(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
-    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-
-
-def _dotted(node: ast.AST, names: Value) -> str:
-    if isinstance(node, ast.Name):
-        return registry.canonical(names[node.id]) if node.id in names else ""
-    if isinstance(node, ast.Attribute):
-        parent = _dotted(node.value, names)
-        return registry.canonical(f"{parent}.{node.attr}") if parent else ""
-    return ""
+def _dotted(node: ast.AST, names: Mapping[str, str]) -> str:
+    return registry.canonical(dotted_name(node, names))
 
 
 def foreign_base(text: str) -> ast.ClassDef | None:
     """Return the first class whose base comes from another file and may be a layer; None if Paddle is not imported."""
     tree = ast.parse(text)
-    names = imported_names(_at_top(tree))
-    if not any(dotted.partition(".")[0] == "paddle" for dotted in _imported(tree)):
+    names = imported_names(tree.body)
+    if not any(name.partition(".")[0] == "paddle" for name, _ in imported_modules(tree)):
         return None
     known = {"paddle", *dir(builtins), *sys.stdlib_module_names}
     known |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -84,14 +74,6 @@ def foreign_base(text: str) -> ast.ClassDef | None:
             if any(name.partition(".")[0] not in known for name in dotted):
                 return node
     return None
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in imports_of(tree):
-        if isinstance(node, ast.Import):
-            yield from (item.name for item in node.names)
-        else:
-            yield node.module or ""
 
 
 def check(program: Program, names: Names, taken: frozenset[str] = frozenset()) -> None:

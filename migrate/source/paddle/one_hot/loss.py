@@ -8,12 +8,11 @@ import libcst as cst
 
 from migrate.errors import MigrateError
 from migrate.schema import Task
-from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.modules import imported_names, imports_of
 from migrate.source.paddle.abstract.python_calls import BUILTINS
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot import module
-from migrate.source.paddle.one_hot.names import imports_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 

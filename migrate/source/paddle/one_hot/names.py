@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -42,8 +41,3 @@ def names_of(module: Module, imports: Mapping[str, str], target: str) -> Names:
     """Return the spelling of a model's file for a target."""
     found = names_for(module.tree, imports)
     return found if target == "runtime" else OwnNames(found.tensorflow, found.layers)
-
-
-def imports_of(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
-    """Return all imports of a file, those in functions too."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.modules import imported_names, imports_of
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.emission.imports import references
@@ -17,7 +17,7 @@ from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.emission.rewriter import MODULES, Facts, Rewriter
 from migrate.source.paddle.layers.linear import LINEAR
 from migrate.source.paddle.one_hot import standalone
-from migrate.source.paddle.one_hot.names import OwnNames, imports_of
+from migrate.source.paddle.one_hot.names import OwnNames
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.ops import registry
 from migrate.source.syntax.node_index import nodes_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
@@ -21,81 +21,69 @@ KIND = "paddle"
 
 def no_model(path: str, text: str) -> SourceResult:
     """Return the result for a Paddle file without a model, such as a trainer, for which nothing is left to do."""
-    finding = Finding(
-        rule="paddle-no-model",
-        subject="file",
-        state=State.NOTED,
-        location=Location(path, 1, 1),
-        message="no class of this file derives from `nn.Layer` by name, so it is left unchanged",
-        reason=f"besides models, only the `{TRAINER}` of a folder, what it imports and its reader are read",
-    )
-    return SourceResult(path, KIND, text, text, (finding,))
+    message = "no class of this file derives from `nn.Layer` by name, so it is left unchanged"
+    reason = f"besides models, only the `{TRAINER}` of a folder, what it imports and its reader are read"
+    return _left(path, text, "paddle-no-model", State.NOTED, 1, message, reason)
 
 
 def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
     """Return the result for a file that builds a static graph, but is no trainer of a folder; `node` makes an input."""
-    finding = Finding(
-        rule="paddle-unsupported",
-        subject="file",
-        state=State.UNSUPPORTED,
-        location=Location(path, node.lineno, node.lineno),
-        message=f"this file builds a static graph of its own from `{ast.unparse(node.func)}`",
-        reason=f"a static graph is read from the methods of the `StaticModel` in a folder's `{STATIC}`",
-        action=f"move its parts to `create_feeds`, `net` and `create_optimizer` in a `{STATIC}` beside `config.yaml` "
-        "and a reader, and convert the folder",
-        before=text.splitlines()[node.lineno - 1].strip(),
-    )
-    return SourceResult(path, KIND, text, text, (finding,))
+    message = f"this file builds a static graph of its own from `{ast.unparse(node.func)}`"
+    reason = f"a static graph is read from the methods of the `StaticModel` in a folder's `{STATIC}`"
+    action = f"move its parts to `create_feeds`, `net` and `create_optimizer` in a `{STATIC}` beside `config.yaml` "
+    action += "and a reader, and convert the folder"
+    return _left(path, text, "paddle-unsupported", State.UNSUPPORTED, node.lineno, message, reason, action)
 
 
 def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
     """Return the result for a file with a class whose base is not in the file: it may be a model."""
     bases = ", ".join(ast.unparse(base) for base in node.bases)
-    finding = Finding(
-        rule="paddle-foreign-base",
-        subject="file",
-        state=State.UNSUPPORTED,
-        location=Location(path, node.lineno, node.lineno, node.name),
-        message=f"`{node.name}` derives from `{bases}`, which this file neither defines nor imports by name",
-        reason="only models whose file shows that they derive from `nn.Layer` are converted",
-        action="import `paddle.nn` by name at the top of the file, and define the base class in the file",
-        before=text.splitlines()[node.lineno - 1].strip(),
-    )
-    return SourceResult(path, KIND, text, text, (finding,))
+    message = f"`{node.name}` derives from `{bases}`, which this file neither defines nor imports by name"
+    reason = "only models whose file shows that they derive from `nn.Layer` are converted"
+    action = "import `paddle.nn` by name at the top of the file, and define the base class in the file"
+    rule = "paddle-foreign-base"
+    return _left(path, text, rule, State.UNSUPPORTED, node.lineno, message, reason, action, node.name)
 
 
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """Return the result for a file that is not valid Python."""
+    message = f"line {line} is not valid Python ({problem})"
+    return _left(path, text, "paddle-syntax", State.FAILED, line, message, action="correct the line")
+
+
+def _left(
+    path: str,
+    text: str,
+    rule: str,
+    state: State,
+    line: int,
+    message: str,
+    reason: str = "",
+    action: str = "",
+    scope: str = "",
+) -> SourceResult:
+    """Return the result for a file that is left unchanged because of a line."""
     lines = text.splitlines()
-    finding = Finding(
-        rule="paddle-syntax",
-        subject="file",
-        state=State.FAILED,
-        location=Location(path, line, line),
-        message=f"line {line} is not valid Python ({problem})",
-        action="correct the line",
-        before=lines[line - 1].strip() if line <= len(lines) else "",
-    )
+    before = lines[line - 1].strip() if line <= len(lines) and state is not State.NOTED else ""
+    where = Location(path, line, line, scope)
+    finding = Finding(rule, "file", state, where, message, reason, action, before=before)
     return SourceResult(path, KIND, text, text, (finding,))
 
 
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
     """Return the result for a model with unsupported constructs: the whole file is left unchanged."""
-    found = []
-    for problem in sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span)):
-        found.append(
-            Finding(
-                rule="paddle-unsupported",
-                subject="use",
-                state=State.UNSUPPORTED,
-                location=Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
-                message=problem.message,
-                reason="a model is converted only if all of its constructs are supported",
-                action="rewrite the line with supported calls, or convert the model by hand",
-                before=problem.source,
-            )
+    reason = "a model is converted only if all of its constructs are supported"
+    action = "rewrite the line with supported calls, or convert the model by hand"
+    findings = [
+        Finding(
+            *("paddle-unsupported", "use", State.UNSUPPORTED),
+            Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
+            *(problem.message, reason, action),
+            before=problem.source,
         )
-    return SourceResult(path, KIND, text, text, tuple(found))
+        for problem in sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span))
+    ]
+    return SourceResult(path, KIND, text, text, tuple(findings))
 
 
 def _beside(path: str, name: str) -> str:
@@ -120,14 +108,9 @@ def converted(program: Program, text: str, made: Rewritten) -> SourceResult:
 
 
 def _not_reached(program: Program, first: int, last: int) -> Finding:
-    return Finding(
-        rule="paddle-not-reached",
-        subject="use",
-        state=State.NOTED,
-        location=_place(program, (first, 0, last, 0)),
-        message="this is not reached with the given arguments; it raises NotImplementedError",
-        before=program.module.lines[first - 1].strip(),
-    )
+    where, before = _place(program, (first, 0, last, 0)), program.module.lines[first - 1].strip()
+    message = "this is not reached with the given arguments; it raises NotImplementedError"
+    return Finding("paddle-not-reached", "use", State.NOTED, where, message, before=before)
 
 
 def _place(program: Program, span: Span) -> Location:
@@ -136,49 +119,46 @@ def _place(program: Program, span: Span) -> Location:
     return Location(program.path, span[0], span[2], scope)
 
 
-def _classes(program: Program, layer: str) -> list[Finding]:
-    result = []
+def _exact(
+    rule: str,
+    subject: str,
+    where: Location,
+    message: str,
+    reason: str = "",
+    *,
+    before: str = "",
+    after: str = "",
+    table: str = "",
+) -> Finding:
+    shown = (where, message, reason, "", Applicability.EXACT, ())
+    return Finding(rule, subject, State.APPLIED, *shown, before, after, table)
+
+
+def _classes(program: Program, layer: str) -> Iterator[Finding]:
     for cls in program.module.names.values():
         if isinstance(cls, Class) and cls.module is program.module and cls.derives(registry.LAYER):
             span = program.module.span(cls.node)
             base = next((item.name for item in cls.bases if isinstance(item, Class)), layer)
-            result.append(
-                Finding(
-                    rule="paddle-layer-class",
-                    subject="layer",
-                    state=State.APPLIED,
-                    location=Location(program.path, span[0], span[2], cls.name),
-                    message=f"class `{cls.name}` becomes a TensorFlow module with the same methods and names",
-                    reason="; ".join(program.overridden) if cls is program.model.cls else "",
-                    applicability=Applicability.EXACT,
-                    before=program.module.lines[span[0] - 1].strip(),
-                    after=f"class {cls.name}({base}):",
-                )
+            message = f"class `{cls.name}` becomes a TensorFlow module with the same methods and names"
+            reason = "; ".join(program.overridden) if cls is program.model.cls else ""
+            where, before = (
+                Location(program.path, span[0], span[2], cls.name),
+                program.module.lines[span[0] - 1].strip(),
             )
-    return result
+            after = f"class {cls.name}({base}):"
+            yield _exact("paddle-layer-class", "layer", where, message, reason, before=before, after=after)
 
 
-def _layers(program: Program, after: Mapping[Span, str]) -> list[Finding]:
-    """Return one finding for each call that creates Linear layers."""
+def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
+    """Yield one finding for each call that creates Linear layers."""
     sites: dict[Span, list[Layer]] = defaultdict(list)
     for layer in program.linears:
         sites[layer.span].append(layer)
-    lines = program.module.lines
-    return [
-        Finding(
-            rule="paddle-linear",
-            subject="layer",
-            state=State.APPLIED,
-            location=_place(program, span),
-            message=_layer_message(made, program.paths),
-            reason=_layer_reason(made),
-            applicability=Applicability.EXACT,
-            before=_source(lines, span),
-            after=after.get(span, ""),
-            table="embedding" if any(layer.lookups for layer in made) else "",
-        )
-        for span, made in sites.items()
-    ]
+    for span, made in sites.items():
+        message, reason = _layer_message(made, program.paths), _layer_reason(made)
+        texts = {"before": _source(program.module.lines, span), "after": after.get(span, "")}
+        table = "embedding" if any(layer.lookups for layer in made) else ""
+        yield _exact("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
 
 
 def _source(lines: list[str], span: Span) -> str:
@@ -235,66 +215,40 @@ def _initializer_text(value: Value) -> str:
 
 
 def _table_finding(program: Program, record: TableRecord) -> Finding:
-    spec = program.schema.input
-    count = len(program.input_linears)
+    spec, count = program.schema.input, len(program.input_linears)
     kernels = "kernel" if count == 1 else "kernels"
-    return Finding(
-        rule="paddle-table",
-        subject="table",
-        state=State.APPLIED,
-        location=record.location,
-        message=f"the one-hot rows of {count} {kernels} become one table `embedding` of {record.dim} columns",
-        reason=f"{len(spec.sparse)} one-hot groups of {spec.rows} columns become one lookup each; rows are summed",
-        applicability=Applicability.EXACT,
-        table="embedding",
-        before=f"x [batch, {spec.size}] · W [{spec.size}, {record.dim}]",
-        after=f"dense [batch, {spec.dense_size}] · W_dense + sum of {len(spec.sparse)} rows",
+    message = f"the one-hot rows of {count} {kernels} become one table `embedding` of {record.dim} columns"
+    reason = f"{len(spec.sparse)} one-hot groups of {spec.rows} columns become one lookup each; rows are summed"
+    before = f"x [batch, {spec.size}] · W [{spec.size}, {record.dim}]"
+    after = f"dense [batch, {spec.dense_size}] · W_dense + sum of {len(spec.sparse)} rows"
+    return _exact(
+        "paddle-table", "table", record.location, message, reason, before=before, after=after, table="embedding"
     )
 
 
 def _loss(program: Program) -> Finding:
+    after = "create_loss"
     if program.loss is not None and program.trainer is not None:
         span = program.trainer.span(program.loss.node)
         owner = f"{program.loss.owner.name}." if program.loss.owner else ""
-        return Finding(
-            rule="paddle-loss",
-            subject="loss",
-            state=State.APPLIED,
-            location=Location(_beside(program.path, TRAINER), span[0], span[2], f"{owner}create_loss"),
-            message="the loss is converted from the trainer's `create_loss`",
-            applicability=Applicability.EXACT,
-            before="create_loss",
-            after="create_loss",
-        )
-    return Finding(
-        rule="paddle-loss",
-        subject="loss",
-        state=State.APPLIED,
-        location=_place(program, program.module.span(program.module.tree)),
-        message=f"the loss is built from the {len(program.schema.tasks)} tasks of the schema",
-        reason=f"there is no {TRAINER} with a create_loss",
-        applicability=Applicability.EXACT,
-        after="create_loss",
-    )
+        where = Location(_beside(program.path, TRAINER), span[0], span[2], f"{owner}create_loss")
+        message = "the loss is converted from the trainer's `create_loss`"
+        return _exact("paddle-loss", "loss", where, message, before=after, after=after)
+    where = _place(program, program.module.span(program.module.tree))
+    message = f"the loss is built from the {len(program.schema.tasks)} tasks of the schema"
+    return _exact("paddle-loss", "loss", where, message, f"there is no {TRAINER} with a create_loss", after=after)
 
 
-def _optimizer(program: Program) -> list[Finding]:
-    """Return a finding on the trainer's optimizer, because the converted module has none."""
+def _optimizer(program: Program) -> Iterator[Finding]:
+    """Yield a finding on the trainer's optimizer, because the converted module has none."""
     made = program.optimizer
     if made is None:
-        return []
+        return
     numbers = ", ".join(f"{name}={value!r}" for name, value in made.arguments.items())
     told = f"`paddle.optimizer.{made.name}({numbers})`" if made.name else "`create_optimizer`"
     beyond = "; ".join(made.beyond)
-    return [
-        Finding(
-            rule="paddle-optimizer",
-            subject="optimizer",
-            state=State.SUGGESTED if beyond else State.NOTED,
-            location=Location(_beside(program.path, TRAINER), made.line, made.end_line, "create_optimizer"),
-            message=f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else ""),
-            reason="the converted module has no training step, only a loss",
-            action="implement these in your training step" if beyond else "",
-            before=made.text,
-        )
-    ]
+    state, action = (State.SUGGESTED, "implement these in your training step") if beyond else (State.NOTED, "")
+    where = Location(_beside(program.path, TRAINER), made.line, made.end_line, "create_optimizer")
+    message = f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else "")
+    reason = "the converted module has no training step, only a loss"
+    yield Finding("paddle-optimizer", "optimizer", state, where, message, reason, action, before=made.text)

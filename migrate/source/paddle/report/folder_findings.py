@@ -37,6 +37,13 @@ class File:
         """All its lines."""
         return Location(self.path, 1, len(self.text.splitlines()) or 1)
 
+    def left(
+        self, rule: str, state: State, message: str, reason: str = "", action: str = "", before: str = ""
+    ) -> SourceResult:
+        """Return the result for the file unchanged, with one finding."""
+        finding = Finding(rule, "file", state, self.whole, message, reason, action, before=before)
+        return SourceResult(self.path, KIND, self.text, self.text, (finding,))
+
 
 def no_batch(file: File, message: str, trainer: str, runs: bool = False) -> SourceResult:
     """Return the result where it is not known what a batch looks like; the trainer's file tells why.
@@ -50,30 +57,17 @@ def no_batch(file: File, message: str, trainer: str, runs: bool = False) -> Sour
     own = file.name == trainer
     message, _, action = message.rpartition("; ")
     action += f", or {_ON_FACADE}" * runs
-    finding = Finding(
-        rule="paddle-inputs",
-        subject="file",
-        state=State.UNSUPPORTED if own else State.NOTED,
-        location=file.whole,
-        message=message if own else f"a part of the model of {trainer}",
-        reason="shapes and dtypes of a batch are read from the reader and its sample data",
-        action=action if own else "give its whole folder with the reader, or `--schema FILE` for a model of one file",
-    )
-    return SourceResult(file.path, KIND, file.text, file.text, (finding,))
+    if not own:
+        message = f"a part of the model of {trainer}"
+        action = "give its whole folder with the reader, or `--schema FILE` for a model of one file"
+    reason = "shapes and dtypes of a batch are read from the reader and its sample data"
+    return file.left("paddle-inputs", State.UNSUPPORTED if own else State.NOTED, message, reason, action)
 
 
 def not_reached(file: File, trainer: str, why: str = "") -> SourceResult:
     """Return the result for a file that the trainer does not use; `why` a static model beside it is not converted."""
-    finding = Finding(
-        rule="paddle-not-reached",
-        subject="file",
-        state=State.NOTED,
-        location=file.whole,
-        message=f"left unchanged, because of {why}"
-        if why
-        else f"left unchanged, because {trainer} does not use this file",
-    )
-    return SourceResult(file.path, KIND, file.text, file.text, (finding,))
+    message = f"left unchanged, because {f'of {why}' if why else f'{trainer} does not use this file'}"
+    return file.left("paddle-not-reached", State.NOTED, message)
 
 
 def refused(file: File, problems: Sequence[Problem], runs: bool = False) -> SourceResult:
@@ -85,48 +79,29 @@ def refused(file: File, problems: Sequence[Problem], runs: bool = False) -> Sour
         runs: whether the façade has all names that the folder uses.
     """
     own = [problem for problem in problems if problem.path == file.name]
-    found = [_unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
     if not own:
         first = min(problems, key=lambda item: (item.path, item.span))
-        found.append(
-            Finding(
-                rule="paddle-unsupported",
-                subject="file",
-                state=State.NOTED,
-                location=file.whole,
-                message=f"a part of the model, which stays because of {first.path}:{first.span[0]}: {first.message}",
-            )
-        )
-    return SourceResult(file.path, KIND, file.text, file.text, tuple(found))
+        message = f"a part of the model, which stays because of {first.path}:{first.span[0]}: {first.message}"
+        return file.left("paddle-unsupported", State.NOTED, message)
+    findings = [_unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
+    return SourceResult(file.path, KIND, file.text, file.text, tuple(findings))
 
 
 def replaced(file: File, problems: Sequence[Problem]) -> SourceResult:
     """Return the result for a trainer with unsupported constructs, whose model is converted from its static one."""
     first = min(problems, key=lambda item: (item.path, item.span))
-    finding = Finding(
-        rule="paddle-unsupported",
-        subject="file",
-        state=State.SUGGESTED,
-        location=file.whole,
-        message=f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}",
-        reason=f"{STATIC} has no such construct, and is converted",
-        action=f"train with {STATIC}, or rewrite the line with supported calls",
-        before=first.source,
-    )
-    return SourceResult(file.path, KIND, file.text, file.text, (finding,))
+    message = f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}"
+    reason = f"{STATIC} has no such construct, and is converted"
+    action = f"train with {STATIC}, or rewrite the line with supported calls"
+    return file.left("paddle-unsupported", State.SUGGESTED, message, reason, action, first.source)
 
 
 def _unsupported(path: str, problem: Problem, runs: bool) -> Finding:
-    return Finding(
-        rule="paddle-unsupported",
-        subject="use",
-        state=State.UNSUPPORTED,
-        location=Location(path, problem.span[0], problem.span[2], problem.scope),
-        message=problem.message,
-        reason="a model is converted only if all that its trainer executes is supported",
-        action=f"rewrite the line with supported calls, or {_ON_FACADE if runs else 'convert the model by hand'}",
-        before=problem.source,
-    )
+    where = Location(path, problem.span[0], problem.span[2], problem.scope)
+    reason = "a model is converted only if all that its trainer executes is supported"
+    action = f"rewrite the line with supported calls, or {_ON_FACADE if runs else 'convert the model by hand'}"
+    texts = (problem.message, reason, action)
+    return Finding("paddle-unsupported", "use", State.UNSUPPORTED, where, *texts, before=problem.source)
 
 
 def converted(
@@ -199,15 +174,10 @@ def _is_kept(embedding: Embedding, unbucket: tuple[str, ...], freed: Container[P
 
 def _kept(path: str, embedding: Embedding) -> Finding:
     rows = embedding.layer.arguments["num_embeddings"]
-    return Finding(
-        "paddle-embedding",
-        "table",
-        State.NOTED,
-        _at(path, embedding.layer.span),
-        f"`{embedding.path or 'an embedding'}` keeps the buckets of its ids",
-        f"not all of its ids are int64 numbers that the model divides by its {rows} rows right in front of it",
-        f"divide them there: `x % {rows}`",
-    )
+    message = f"`{embedding.path or 'an embedding'}` keeps the buckets of its ids"
+    reason = f"not all of its ids are int64 numbers that the model divides by its {rows} rows right in front of it"
+    texts = (message, reason, f"divide them there: `x % {rows}`")
+    return Finding("paddle-embedding", "table", State.NOTED, _at(path, embedding.layer.span), *texts)
 
 
 def _embedding(path: str, one: Embedding, switches: Switches, freed: Container[Place]) -> Finding:
@@ -283,16 +253,13 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
 def _not_evaluated(file: File, problem: Problem, trainer: str) -> Finding:
     """Return that training converts alone, with the first reason."""
     method = "infer_forward" if trainer == TRAINER else "infer_net"
-    return Finding(
-        rule="paddle-unsupported",
-        subject="use",
-        state=State.SUGGESTED,
-        location=_at(file.path, problem.span) if problem.path == file.name else Location(file.path, 1, 1),
-        message=f"`{method}` is not converted: {problem.path}:{problem.span[0]}: {problem.message}",
-        reason="evaluation wants another batch, or has a construct that a graph cannot have; training is converted",
-        action=f"write `{method}` for TensorFlow by hand; until then it raises NotImplementedError",
-        before=problem.source,
+    where = _at(file.path, problem.span) if problem.path == file.name else Location(file.path, 1, 1)
+    texts = (
+        f"`{method}` is not converted: {problem.path}:{problem.span[0]}: {problem.message}",
+        "evaluation wants another batch, or has a construct that a graph cannot have; training is converted",
+        f"write `{method}` for TensorFlow by hand; until then it raises NotImplementedError",
     )
+    return Finding("paddle-unsupported", "use", State.SUGGESTED, where, *texts, before=problem.source)
 
 
 def _dead(path: str, module: Module, program: Program) -> list[Finding]:

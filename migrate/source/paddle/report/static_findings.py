@@ -39,40 +39,24 @@ def _entry(path: str, one: Any, entry: Described) -> Finding:
     if entry.name.endswith("ProbabilityEntry"):
         chance = entry.arguments["probability"]
         message = f"an id gets a row at each occurrence with probability {chance}; until then it reads zeros"
-        return Finding(
-            rule="paddle-entry",
-            subject="table",
-            state=State.APPLIED,
-            location=_at(path, one),
-            message=message,
-            reason="which occurrence it is follows from the table's seed and the id, where Paddle's servers draw anew",
-            applicability=Applicability.CHANGES_VALUES,
-            table=one.name,
-        )
-    return Finding(
-        rule="paddle-entry",
-        subject="table",
-        state=State.SUGGESTED,
-        location=_at(path, one),
-        message="`ShowClickEntry` has no effect: every id gets a row, and its shows and clicks are not kept",
-        reason="Paddle's servers drop rows with few shows and clicks; tables count occurrences only",
-        action="to admit ids by their count, give `paddle.distributed.CountFilterEntry(n)` instead",
-        table=one.name,
+        reason = "which occurrence it is follows from the table's seed and the id, where Paddle's servers draw anew"
+        shown = (_at(path, one), message, reason, "", Applicability.CHANGES_VALUES)
+        return Finding("paddle-entry", "table", State.APPLIED, *shown, table=one.name)
+    texts = (
+        "`ShowClickEntry` has no effect: every id gets a row, and its shows and clicks are not kept",
+        "Paddle's servers drop rows with few shows and clicks; tables count occurrences only",
+        "to admit ids by their count, give `paddle.distributed.CountFilterEntry(n)` instead",
     )
+    return Finding("paddle-entry", "table", State.SUGGESTED, _at(path, one), *texts, table=one.name)
 
 
 def server(path: str, program: Program, settings: dict[str, Value]) -> Iterator[Finding]:
     """Yield that the configuration of the parameter server is not read, if there is one."""
     if program.lookups and any(name.startswith(f"{_SETTINGS}.") for name in settings):
-        yield Finding(
-            rule="paddle-server",
-            subject="optimizer",
-            state=State.SUGGESTED,
-            location=Location(path, 1, 1),
-            message=f"`{_SETTINGS}` of the configuration has no effect; rows train with the optimizer of this file",
-            reason="a parameter server has optimizers of its own for rows, and rules when rows are dropped",
-            action="give `create_optimizer` the optimizer that rows are to train with",
-        )
+        message = f"`{_SETTINGS}` of the configuration has no effect; rows train with the optimizer of this file"
+        reason = "a parameter server has optimizers of its own for rows, and rules when rows are dropped"
+        texts = (message, reason, "give `create_optimizer` the optimizer that rows are to train with")
+        yield Finding("paddle-server", "optimizer", State.SUGGESTED, Location(path, 1, 1), *texts)
 
 
 def records(path: str, name: str, program: Program, optimizer: str) -> Iterator[TableRecord]:
