@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from migrate.report.model import State
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
-from migrate.source.tensorflow.facts.variables.column_names import COLUMNS
+from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 
 CONTRIB = {
     "contrib.layers": "tf.contrib",
