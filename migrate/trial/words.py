@@ -91,11 +91,11 @@ def answers(trial: Trial) -> Iterator[Answer]:
         yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
-        half = f"half of {time.turns} pairs of turns: {time.low:.2f} to {time.high:.2f}"
+        half = f"the middle half of {time.turns} pairs of runs: {time.low:.2f} to {time.high:.2f}"
         yield Answer(
             "time",
             f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "
-            f"({half if time.turns > 1 else 'one pair of turns; more steps tell more'})",
+            f"({half if time.turns > 1 else 'one pair of runs; more steps tell more'})",
         )
     yield Answer("stays", _stays(trial))
     yield Answer("next", f"`{next_command(trial)}`" + (", or `rewriter.install()` at its top" if _goes(trial) else ""))
@@ -171,8 +171,8 @@ def sharing(table: Table) -> str:
     one = table.ids
     lookups = _percent(one.lookups_sharing, one.lookups)
     return (
-        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
-        f"they are hashed, or divided, to {one.rows:,} rows; so do {lookups} of lookups"
+        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another id, as they "
+        f"are hashed or divided into buckets, and use {one.rows:,} rows; {lookups} of lookups read such a row"
     )
 
 

@@ -88,8 +88,8 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         "within rounding, 1e-06 of their size at most",
         "200 of 4,000 needed (5 %) in 20 steps",
         "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",
-        "a: 5 of 7 ids (71 %) share a row with another one, since they are hashed, or divided, to 4 "
-        "rows; so do 20 % of lookups",
+        "a: 5 of 7 ids (71 %) share a row with another id, as they are hashed or divided into buckets, and use 4 rows; "
+        "20 % of lookups read such a row",
         "new ids `a` cannot grow: why. `b` can grow",
         "the input pipeline hashes or divides ids",
     ):
