@@ -21,14 +21,13 @@ class Section:
     def __init__(self, path: str, where: str, value: object, allowed: tuple[str, ...]) -> None:
         self.path, self.where = path, where
         if not isinstance(value, dict):
-            raise MigrateError(
-                f"{path}: `{where or 'the schema'}` is {kind(value)}; give a mapping of {listed(allowed)}"
-            )
+            name = f"`{where}`" if where else "the schema"
+            raise MigrateError(f"{path}: {name} is {kind(value)}; give a mapping of {listed(allowed)}")
         self.values: dict[object, object] = value
         unknown = [key for key in value if key not in allowed]
         if unknown:
-            name = unknown[0] if isinstance(unknown[0], str) and plain_name(unknown[0]) else kind(unknown[0])
-            raise MigrateError(f"{path}: unknown key `{self.key(name[:60])}`; use {listed(allowed)}")
+            shown = unknown[0] if isinstance(unknown[0], str) and plain_name(unknown[0]) else kind(unknown[0])
+            raise MigrateError(f"{path}: unknown key `{self.key(shown[:60])}`; use {listed(allowed)}")
 
     def key(self, name: str) -> str:
         return f"{self.where}.{name}" if self.where else name

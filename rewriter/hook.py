@@ -19,7 +19,7 @@ from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
 from rewriter.rewrite_graph import require_variables, rewrite_and_view
-from rewriter.table_settings import TableSettings, checked_settings, require_provable
+from rewriter.table_settings import TableSettings, check_tables, checked_settings, require_provable
 from runtime import _validation
 
 _log = logging.getLogger("rewriter")
@@ -110,12 +110,14 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
             settings: how tables hold rows, by names of variables (see `rewrite`).
 
         Raises:
-            ValueError: `report` cannot be written, `every` is less than 1, or `settings` have a wrong field, or let a
-                table train otherwise than its variable, which `verify` would have to find equal.
+            ValueError: `tables` is neither "auto" nor names, `report` cannot be written, `every` is less than 1, or
+                `settings` have a wrong field, or let a table train otherwise than its variable, which `verify` would
+                have to find equal.
         """
         self._report = check_record_path(report) if report else None
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
         self._verify, self._prefetch, self._every = verify, prefetch, _validation.integer("every", every, 1)
+        check_tables(tables)
         self._settings = checked_settings(settings)
         require_provable(self._settings, verify)
         self._recorder: Recorder | None = None

@@ -28,7 +28,7 @@ from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
-from rewriter.table_settings import TableSettings, checked_settings, is_pattern, settings_of
+from rewriter.table_settings import TableSettings, check_tables, checked_settings, is_pattern, settings_of
 from runtime import _validation
 from runtime.table.create import tables as runtime_tables
 
@@ -55,12 +55,14 @@ def rewrite(
         The plan: which variables were replaced, and why others were not.
 
     Raises:
-        ValueError: a name in `tables` is not a variable of the graph; `every` is less than 1; `settings` have a wrong
-            field, let rows of given values begin on demand, or name a variable that the graph does not have.
+        ValueError: `graph` is no graph; a name in `tables` is not a variable of it; `every` is less than 1; `settings`
+            have a wrong field, let rows of given values begin on demand, or name a variable that the graph lacks.
         RuntimeError: the graph is finalized.
         RewriteError: the rewritten graph would be wrong; the rewrite was undone.
     """
     known, here = checked_settings(settings), graph or tf.compat.v1.get_default_graph()
+    check_tables(tables)
+    _validation.kind("graph", here, tf.Graph, "a v1 graph, or None for the current one")
     require_variables(here, known)
     return rewrite_and_view(here, tables, dry_run, every, known)[0]
 

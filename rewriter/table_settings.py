@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -128,6 +128,17 @@ def checked_settings(settings: Mapping[str, TableSettings | Mapping[str, Any]] |
         except ValueError as error:
             raise ValueError(f"settings of `{pattern}`: {error}") from error
     return checked
+
+
+def check_tables(tables: Any) -> None:
+    """Require "auto" or names of variables.
+
+    Raises:
+        ValueError: `tables` is something else.
+    """
+    named = isinstance(tables, Iterable) and not isinstance(tables, str)
+    if tables != "auto" and not (named and all(isinstance(one, str) for one in tables)):
+        raise ValueError(f'tables={tables!r} must be "auto" or a list of names of variables')
 
 
 def is_pattern(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Sized
 from numbers import Integral, Real
 from typing import Any
@@ -9,12 +10,18 @@ from typing import Any
 import numpy as np
 
 MAX_INT32 = 2**31 - 1
+_SHOWN = 120
 
 
 def kind(name: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
     """Require an instance of `types`; `allowed` describes them in the message."""
     if not isinstance(value, types):
-        raise ValueError(f"Invalid parameter type of para `{name}`: got {value!r}, must be {allowed}")
+        raise ValueError(f"Invalid parameter type of para `{name}`: got {shown(value)}, must be {allowed}")
+
+
+def shown(value: object) -> str:
+    """Return a value in one line of a message; of a long one, such as an array, the beginning."""
+    return textwrap.shorten(repr(value), _SHOWN, placeholder=" …")
 
 
 def boolean(name: str, value: object) -> bool:

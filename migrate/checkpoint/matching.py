@@ -20,7 +20,9 @@ def converted_tables(report: Report, path: str) -> list[TableRecord]:
     """
     other = next((one.target for one in report.inputs if one.target not in {"", "runtime"}), None)
     if other is not None:
-        raise MigrateError(f"{path}: is of a conversion to `{other}`; give the report of a conversion to the runtime")
+        raise MigrateError(
+            f"{path}: belongs to a conversion with --target {other}; give the report of a conversion to the runtime"
+        )
     found = {table.name: table for table in report.tables if table.verdict is State.APPLIED}
     if not found:
         raise MigrateError(f"{path}: has no converted table; give the report of `migrate convert`")

@@ -78,7 +78,7 @@ def check_target(target: str, source: str, force: bool) -> None:
     """
     index = Path(target + ".index")
     if index.exists() and index.samefile(source + ".index"):
-        raise MigrateError(f"{index}: is of OLD itself, which stays as it is; give another NEW")
+        raise MigrateError(f"{index}: is a file of OLD, which is not changed; give another NEW")
     if index.exists() and not force:
         raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
 

@@ -74,8 +74,8 @@ def _back(bundle: Bundle, table: TableRecord, given: str | None, like: Bundle | 
                 "--like CHECKPOINT of the original program, or both"
             )
         raise MigrateError(
-            f"{table.name}: its report does not tell the shape of its variable; give a checkpoint of the original "
-            "program, as it was or of its first step, with --like"
+            f"{table.name}: the report does not say the shape of its variable; give --like a checkpoint of the "
+            "original program, of any step"
         )
     shape = (int(table.rows), int(table.dim))
     return checkpoint.Back(table.name, given or table.name, shape, parts)

@@ -151,13 +151,13 @@ def _forward(
                 if moved.move.table in unbucket
                 else ""
             )
-            say(f"note: ids of {moved.move.table} begin as the rows of their buckets{by_hand}")
+            say(f"note: a new id of {moved.move.table} begins with the row of its bucket{by_hand}")
     _say_written(new, named, old)
     other = another_latest(Path(new))
     if other:
         say(
-            f"note: {Path(new).parent / 'checkpoint'} stays, and names {other}: a program that restores the latest "
-            "checkpoint of this folder restores that one; give NEW a folder of its own"
+            f"note: {Path(new).parent / 'checkpoint'} still names {other} as the latest checkpoint, which programs "
+            "will restore; give NEW its own folder"
         )
 
 
@@ -187,17 +187,20 @@ def _back(
     for moved in move_back(old, new, report, names, parts, like, force, bucket_rows):
         fresh = moved.rows - moved.known
         slots = f", slots {', '.join(moved.slots)}" if moved.slots else ""
-        begun = f"; {fresh} rows that it never saw begin as its new rows do" if fresh else ""
+        begun = f"; {fresh} rows that the table does not have get initial values" if fresh else ""
         echo(f"table {moved.back.table} -> {moved.back.variable} [{moved.rows}, {moved.dim}]{slots}{begun}")
         if moved.apart:
             say(
-                f"note: {moved.back.variable} has the rows of the buckets of {moved.back.table}; what {moved.apart} "
-                "ids have learned since they gave these up is left out"
+                f"note: {moved.back.variable} has the rows of the buckets of {moved.back.table}; the rows of "
+                f"{moved.apart} single ids are left out"
             )
         if moved.outside:
             more = ", …" if moved.outside > len(moved.first_outside) else ""
             shown = ", ".join(map(str, moved.first_outside)) + more
-            say(f"{moved.outside} ids of {moved.back.table} are no rows of {moved.back.variable} and left out: {shown}")
+            say(
+                f"{moved.outside:,} ids of {moved.back.table} are beyond the rows of {moved.back.variable} and are "
+                f"left out: {shown}"
+            )
     _say_written(new, named, old)
 
 

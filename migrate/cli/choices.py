@@ -50,8 +50,8 @@ OPTIONS = (
         "assume",
         metavar=ASSUME,
         callback=_assumed,
-        help="Also convert tables that need a stated assumption: all, or these tables and what these rules say. "
-        "--no-assume: of none.",
+        help="Also convert tables that need an assumption, which the finding states: all, or those of the named "
+        "tables and rules.",
     ),
     click.option(
         "--target",
@@ -75,7 +75,7 @@ OPTIONS = (
         "--evidence",
         metavar="FILE,…",
         multiple=True,
-        help="Records of runs by migrate trace: what their graphs move (repeatable).",
+        help="Records of `migrate trace`, whose graphs show which variables become tables (repeatable).",
     ),
     click.option(
         "--unbucket",

@@ -120,9 +120,7 @@ def check_unbucketed(report: Report, options: Options) -> None:
     changed = {one.location.path for one in report.findings if one.applicability is Applicability.CHANGES_VALUES}
     paddle = [one.path for one in report.inputs if wanted and one.kind == "paddle"]
     if paddle and not changed & {*paddle} and level() > QUIET:
-        say(
-            f"note: {paddle[0]}: ids of this Paddle program keep their buckets: none are divided by an embedding's rows"
-        )
+        say(f"note: {paddle[0]}: --unbucket changes nothing: no id is divided by the rows of an embedding")
 
 
 def render_reports(report: Report, reports: Sequence[str]) -> dict[str, str]:

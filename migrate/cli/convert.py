@@ -177,7 +177,10 @@ def _rest(paths: Sequence[str], directory: Path, running: Running) -> Rest:
     from migrate.source.project.whole_folder import LARGEST, files_below
 
     rest = files_below(paths, directory, not running["no_gitignore"])
-    for left, why in ((rest.large, f"larger than {LARGEST // 10**6} MB"), (rest.links, "a link out of the directory")):
+    for left, why in (
+        (rest.large, f"larger than {LARGEST // 10**6} MB"),
+        (rest.links, "a link to a place outside of the directory"),
+    ):
         if left:
             more = f", and {len(left) - 1} more" if len(left) > 1 else ""
             say(f"not copied: {left[0]}{more}, {why}; copy or link what the program reads")

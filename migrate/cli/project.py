@@ -62,7 +62,11 @@ def project(source: Path, schema: Path | None, output: Path, target: str, style:
     if schema is None:
         trainer = source.parent / "dygraph_model.py"
         folder = f", or give the folder {source.parent}" if trainer.is_file() else ""
-        raise MigrateError(f"{source}: a project of one file needs its columns; give --schema{folder}")
+        if not source.is_file():
+            raise MigrateError(
+                f"{source}: no such file or folder; give a model's file, or the folder of a Paddle model"
+            )
+        raise MigrateError(f"{source}: a project of one file needs a schema of its columns; give --schema{folder}")
     from migrate.project.build import ProjectOptions, write_project
 
     files = write_project(ProjectOptions(source, schema, output, target, style, force, entry))

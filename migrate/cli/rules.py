@@ -54,7 +54,7 @@ def explain(identifier: str, files: tuple[str, ...], allow_rules: bool | None) -
     from migrate.source.settings.rule_selection import check_known, names
 
     known = {rule.id: rule for rule in _known(_files(files, allow_rules))}
-    check_known([identifier], known, "migrate rules explain")
+    check_known([identifier], known, identifier)
     for number, name in enumerate(names(identifier, known)):
         echo(("\n\n" if number else "") + "\n".join(pages.page(known[name])))
 

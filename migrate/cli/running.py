@@ -11,6 +11,7 @@ import click
 
 from migrate.cli.commands import DIRECTORY
 from migrate.cli.console import shows_progress
+from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,8 @@ def how(running: Running, doing: str, skip: Path | None = None) -> How:
     from migrate.source.driver.run import How
 
     given = running["cache_dir"]
+    if given and Path(given).exists() and not Path(given).is_dir():
+        raise MigrateError(f"--cache-dir {given}: is not a directory; give a directory, which is created if needed")
     directory = Path(given) if given else default_directory()
     return How(
         skip=skip,

@@ -80,7 +80,7 @@ def _model(source: Path, tree: ast.Module, name: str) -> Model:
     public = [node for node in models.values() if not node.name.startswith("_") and _looks_up(node)]
     if len(public) != 1:
         listed = ", ".join(f"`{node.name}`" for node in public) or "none"
-        raise MigrateError(f"{source}: the model is ambiguous (with lookups: {listed}); select it with --entry NAME")
+        raise MigrateError(f"{source}: the model is ambiguous (with lookups: {listed}); choose one with --entry NAME")
     return public[0]
 
 

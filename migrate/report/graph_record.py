@@ -179,7 +179,7 @@ _RULES = (
     RuleRecord(
         "graph-ids",
         "Ids that are computed in the step may be computed in the dataset",
-        "A note: the step is converted as it is, and may be faster where the dataset computes the ids.",
+        "A note: the step converts, and may be faster if the dataset computes the ids.",
     ),
     RuleRecord(
         "graph-growth",

@@ -19,7 +19,10 @@ from migrate.errors import MigrateError
 @program_command
 @TABLES
 @click.option(
-    "--verify", type=click.IntRange(min=0), default=0, help="Prove each rewrite with the first N steps that look up."
+    "--verify",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Prove each rewrite by the first N steps with lookups: run them without and with tables, and compare.",
 )
 @click.option("--report", type=PATH, help="Record what was done: a .json file for `migrate report`.")
 @click.option(
@@ -27,10 +30,12 @@ from migrate.errors import MigrateError
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Let so many steps share the logged value of a term of the loss over a whole variable.",
+    help="Compute the logged value of a loss term over a whole variable, such as L2, once in N steps.",
 )
 @click.option("--settings", type=PATH, help="A YAML file: memory, disk and admission of tables, by names of variables.")
-@click.option("--dry-run", is_flag=True, help="Run the program as it is, and say what would move.")
+@click.option(
+    "--dry-run", is_flag=True, help="Run the program unchanged, and name the variables that would become tables."
+)
 def run(
     tables: Any,
     verify: int,
@@ -54,8 +59,8 @@ def run(
 
     if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
         raise MigrateError(
-            f"{report}: cannot be the record; give --report a .json file in a directory that exists, and render it by "
-            "`migrate report html`"
+            f"{report}: cannot be written as a report; give --report a .json file in an existing directory; `migrate "
+            "report html` makes a page of it"
         )
     install: dict[str, Any] = {
         "tables": tables,
@@ -89,5 +94,5 @@ def _require_variables(settings: Iterable[str], results: Sequence[Mapping[str, A
     if strange is not None and known:
         names = ", ".join(known)
         raise MigrateError(
-            f"settings of `{strange}`: the program looks up no such variable; correct the name, to one of {names}"
+            f"settings of `{strange}`: the program looks up no variable of this name; use one of {names}"
         )

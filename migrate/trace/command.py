@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="End the program after so many training steps; 0: let it run to its end.",
+    help="End the program after N training steps; 0: let it run to its end.",
 )
 @click.option("-o", "--output", type=PATH, default="trace.json", show_default=True, help="The record to write.")
 @click.option(
@@ -47,11 +47,11 @@ def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
     from migrate.trace.running import run_traced
 
     if not Path(root).is_dir():
-        raise MigrateError(f"{root} is not a directory; name the program's own by --root")
+        raise MigrateError(f"{root} is not a directory; give the directory of the program with --root")
     check_writable(Path(output))
     traced = run_traced(program, Path(root), steps)
     for fault in traced.faults:
-        say(f"the record may lack something, by a fault of the tracer, please report it: {fault}")
+        say(f"the record may be incomplete because of an error in the tracer, please report it: {fault}")
     if traced.record is None:
         raise MigrateError(_nothing(traced))
     write_atomically(Path(output), traced.record.dump().encode())
@@ -61,7 +61,7 @@ def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
         write_atomically(folder / name, graph)
     say(_summary(traced, output))
     if traced.code and not traced.record.ended.startswith("after "):
-        say(f"the program failed ({traced.record.ended}); the record has what it did until then")
+        say(f"the program failed ({traced.record.ended}); the record ends there")
         sys.exit(1)
 
 
@@ -84,7 +84,7 @@ def _nothing(traced: Traced) -> str:
         return f"nothing was recorded: {traced.lacking}"
     if traced.code:
         how = f"exit code {traced.code}" if traced.code > 0 else f"signal {-traced.code}"
-        return f"nothing was recorded: the program failed ({how}) before a session ran; let it run by itself first"
+        return f"nothing was recorded: the program failed ({how}) before a session ran; let it run without `migrate`"
     return (
         "nothing was recorded: no session of the command ran a graph with variables, and no Embedding layer of Keras "
         "was built; give the command that trains, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"

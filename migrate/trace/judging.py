@@ -12,7 +12,7 @@ from migrate.trace.child.verdicts import beside, looks_up, verdict
 from migrate.trace.record import GraphRecord, Record, Variable
 
 #: Said of the variables of a process that may be one of several.
-SEVERAL = "`TF_CONFIG` was set in that run, so that several processes may share it"
+SEVERAL = "`TF_CONFIG` was set in that run, so several processes may share the variable"
 
 
 def judged(record: Record, folder: Path) -> Record:

@@ -18,11 +18,13 @@ from migrate.cli.console import echo, say
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="End both programs after so many training steps.",
+    help="End both programs after N training steps.",
 )
 @TABLES
-@click.option("--json", "as_json", metavar="FILE", type=PATH, help="Also write what was found as JSON.")
-@click.option("--html", "as_html", metavar="FILE", type=PATH, help="Also write it as a page with pictures.")
+@click.option("--json", "as_json", metavar="FILE", type=PATH, help="Also write the result as JSON.")
+@click.option(
+    "--html", "as_html", metavar="FILE", type=PATH, help="Also write the result as an HTML page with pictures."
+)
 def trial(steps: int, tables: Any, as_json: str | None, as_html: str | None, program: tuple[str, ...]) -> None:
     """Run COMMAND, such as `python train.py`, as it is and with dynamic tables, and say what it would gain.
 

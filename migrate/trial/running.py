@@ -150,12 +150,13 @@ def cannot_train(ended: Ended) -> MigrateError:
     if ended.code:
         how = ended.data.get("error") or (f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}")
         return MigrateError(
-            f"the program as it is fails before a training step ({how}); let it run by itself first\n{ended.log}"
+            f"the unchanged program fails before a training step ({how}); make it run without `migrate` "
+            f"first\n{ended.log}"
         )
     if ended.data.get("faults"):
         return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
     return MigrateError(
-        "no training step of a TensorFlow session or a Keras model was seen; give the command that trains, without a "
-        "checkpoint that is at its last step, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
+        "no training step of a TensorFlow session or a Keras model was seen; give the command that trains, remove a "
+        "checkpoint of its last step, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
         + (f"\n{ended.log}" if ended.log else "")
     )

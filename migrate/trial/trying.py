@@ -25,7 +25,9 @@ def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> T
     if not original.steps:
         raise cannot_train(original)
     if "tables" not in moved.data and moved.data.get("faults"):
-        raise MigrateError(f"nothing can move: {moved.data['faults'][0]}; put recmigrate into that Python")
+        raise MigrateError(
+            f"no variable can become a table: {moved.data['faults'][0]}; install recmigrate in that Python"
+        )
     moves, losses = bool(moved.data.get("tables")), losses_of(original, moved)
     proof, counted = "", None
     notes = [*moved.data.get("warned", ()), *_faults(original), *_faults(moved)]
@@ -43,9 +45,11 @@ def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> T
         counted = _counted(command, scratch, steps, tables, moved)
         notes += _faults(counted)
         if counted.steps < original.steps:
-            notes.append(f"with rows on demand it stops after {counted.steps} steps: {counted.data.get('error') or ''}")
+            notes.append(
+                f"with rows created on demand it stops after {counted.steps} steps: {counted.data.get('error') or ''}"
+            )
         if counted.data.get("hashes_in_input"):
-            notes.append("the input pipeline hashes or divides ids: those that share a row since then are not counted")
+            notes.append("the input pipeline hashes or divides ids: how many of them share a row cannot be counted")
     return Trial(
         shlex.join(command),
         verdict,

@@ -34,13 +34,12 @@ def headline(trial: Trial) -> str:
     if trial.verdict == "no tables":
         return "nothing to gain yet: no embedding variable of this program becomes a table"
     if trial.verdict == "stops":
-        return (
-            f"not yet: with tables the program stops after {plural(trial.steps[1], 'step')}, which it does not as it is"
-        )
+        steps = plural(trial.steps[1], "step")
+        return f"not yet: with tables the program stops after {steps}, which it does not do without tables"
     if trial.verdict == "differs":
         return "not yet: with tables the program computes something else"
     if trial.verdict == "not compared":
-        return f"decide by the losses: {moved} were tried, and no proof was possible"
+        return f"compare the losses yourself: {moved} were tried, and no proof was possible"
     return f"yes, it trains the same; {moved} {_balance(trial)}"
 
 
@@ -50,7 +49,7 @@ def _balance(trial: Trial) -> str:
     texts, time = ["take new ids without a restart" if grows else "take no new ids yet"], trial.time
     before, on_demand = sums(trial)
     if on_demand < _ALIKE[0] * before:
-        texts.append(f"need {size(on_demand)} in place of {size(before)} where rows begin on demand")
+        texts.append(f"need {size(on_demand)} in place of {size(before)} if rows are created on demand")
     if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
         texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
     elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
@@ -75,7 +74,7 @@ def answers(trial: Trial) -> Iterator[Answer]:
         before, on_demand = sums(trial)
         after = sum(one.after for one in trial.tables)
         begins = (
-            f", {size(on_demand)} where rows begin on demand"
+            f", {size(on_demand)} if rows are created on demand"
             if any(one.on_demand is not None for one in trial.tables)
             else ""
         )
@@ -91,11 +90,11 @@ def answers(trial: Trial) -> Iterator[Answer]:
         yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
-        half = f"half of {time.turns} pairs of turns: {time.low:.2f} to {time.high:.2f}"
+        half = f"the middle half of {time.turns} pairs of runs: {time.low:.2f} to {time.high:.2f}"
         yield Answer(
             "time",
             f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "
-            f"({half if time.turns > 1 else 'one pair of turns; more steps tell more'})",
+            f"({half if time.turns > 1 else 'one pair of runs; more steps tell more'})",
         )
     yield Answer("stays", _stays(trial))
     yield Answer("next", f"`{next_command(trial)}`" + (", or `rewriter.install()` at its top" if _goes(trial) else ""))
@@ -109,14 +108,18 @@ def _same(trial: Trial) -> str:
     steps = min(trial.steps)
     worst = max((one.largest for one in trial.losses), default=0.0)
     if trial.verdict == "equal":
-        how = "to the last bit" if worst == 0 else f"within rounding, {words.number(worst)} of their size at most"
+        how = (
+            "to the last bit"
+            if worst == 0
+            else f"up to rounding: they differ by at most {words.number(worst)} of their size"
+        )
         names = f"`{trial.losses[0].name}`" if len(trial.losses) == 1 else plural(len(trial.losses), "loss")
         return f"yes: {names} over {plural(steps, 'step')} equal {how}"
     if trial.verdict == "proved":
         return (
             "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps. Losses of two "
-            f"runs differ by up to {words.number(worst)}: what the program draws or reads is not the same each time, "
-            "or rounding grows"
+            f"runs differ by up to {words.number(worst)}: the program draws or reads other values each time, or "
+            "rounding grows"
             if trial.losses
             else "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps"
         )
@@ -171,8 +174,8 @@ def sharing(table: Table) -> str:
     one = table.ids
     lookups = _percent(one.lookups_sharing, one.lookups)
     return (
-        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
-        f"they are hashed, or divided, to {one.rows:,} rows; so do {lookups} of lookups"
+        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another id, as they "
+        f"are hashed or divided into buckets, and use {one.rows:,} rows; {lookups} of lookups read such a row"
     )
 
 

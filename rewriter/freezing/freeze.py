@@ -50,7 +50,7 @@ def freeze(meta: Any, reader: BlockReader, numbers: Numbers) -> Frozen:
         tables = _Tables(work, find_restores(work.view), reader, numbers)
         tables.replace_lookups(roots)
         if not tables.built:
-            raise ValueError("has no table that its signatures look up: serve it as it is")
+            raise ValueError("has no table that its signatures look up: serve it without freezing")
         doomed = work.fed_by(tables.resources)
         ready = _initializer(work, initializer, tables.built.values(), doomed)
         needed = work.needed([*roots, ready.name], doomed)

@@ -20,7 +20,7 @@ from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.record import check_record_path, joined, write_record
-from rewriter.table_settings import TableSettings, checked_settings, require_provable
+from rewriter.table_settings import TableSettings, check_tables, checked_settings, require_provable
 from runtime import _validation, native
 
 _log = logging.getLogger("rewriter")
@@ -122,8 +122,7 @@ def install(
             nor a list of names; `settings` have a wrong field, or cannot be verified.
     """
     global _installed
-    if tables != "auto" and (isinstance(tables, str) or not all(isinstance(one, str) for one in tables)):
-        raise ValueError(f'tables={tables!r} must be "auto" or a list of names of variables')
+    check_tables(tables)
     known = checked_settings(settings)
     require_provable(known, verify)
     options = Options(

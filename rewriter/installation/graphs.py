@@ -222,7 +222,7 @@ class Graphs:
             try:
                 self._move(graph, state, complete)
             except Exception as error:  # the program ran before, so it runs: the rewrite was taken back
-                _log.warning("a graph stays as it is, because its rewrite failed: %s: %s", type(error).__name__, error)
+                _log.warning("a graph is not changed, because its rewrite failed: %s: %s", type(error).__name__, error)
             finally:
                 self._busy.own = False
                 state.judged = graph.version

@@ -186,6 +186,8 @@ class TableLayer(_Layer):  # type: ignore[misc]
     def _rows(self, ids: Any, trains: Any) -> Any:
         """Return the rows of ids that are no SparseTensor, in the compute dtype."""
         inputs = ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
+        if inputs.dtype == tf.string:
+            raise ValueError(f"the ids of the layer `{self.name}` are string: give it ids of a StringLookup or Hashing")
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int64)
         rows = looked_up(self._table(), self.input_dim, inputs, trains)

@@ -33,7 +33,10 @@ def table_of_rows(
     with tf.init_scope() if tf.executing_eagerly() else tf.name_scope("rows"):
         if isinstance(rows, np.ndarray):
             rows = rows.astype(np.float32, copy=False)  # a graph would hold a matrix of float64 as such
-        values = tf.cast(tf.convert_to_tensor(rows), tf.float32)
+        values = tf.convert_to_tensor(rows)
+        if not (values.dtype.is_floating or values.dtype.is_integer):
+            raise ValueError(f"`rows` of the table `{name}` are {values.dtype.name}: they must be a matrix of numbers")
+        values = tf.cast(values, tf.float32)
     if values.shape.rank != 2 or values.shape[1] is None:
         raise ValueError(f"`rows` of the table `{name}` have shape {values.shape}: they must be [n, dim], of known dim")
     arguments = TableArguments(

@@ -41,12 +41,14 @@ def _apart(given: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:
     """Separate tables, given directly or by their anchors, from variables.
 
     Raises:
-        ValueError: a table is not trainable.
+        ValueError: a table is not trainable, or a value is neither a variable nor a table.
     """
     dense: list[tf.Variable] = []
     sparse: list[tf.Variable] = []
     for one in given:
         variable = one.variable if isinstance(one, Table) else one
+        if isinstance(variable, str | int | float):
+            raise ValueError(f"`var_list` holds {variable!r}: give variables, and tables that create_table returned")
         trained = isinstance(variable, Anchor) and not variable.table.reads_each_step
         if trained and not variable.table.trainable:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,20 @@ import tensorflow as tf
 import rewriter
 
 v1 = tf.compat.v1
+
+
+@pytest.mark.parametrize("tables", [3, "user", ["user", 3]])
+@pytest.mark.parametrize(
+    "call", [rewriter.rewrite, rewriter.install, rewriter.GraphModifierHook], ids=["rewrite", "install", "hook"]
+)
+def test_names_of_tables_are_a_list(call: Any, tables: Any) -> None:
+    with pytest.raises(ValueError, match='must be "auto" or a list of names of variables'):
+        call(tables=tables)
+
+
+def test_what_is_rewritten_is_a_graph() -> None:
+    with pytest.raises(ValueError, match=r"`graph`: got .model\.meta., must be a v1 graph"):
+        rewriter.rewrite("model.meta")  # type: ignore[arg-type]
 
 
 def test_rows_of_a_given_matrix_do_not_begin_on_demand() -> None:

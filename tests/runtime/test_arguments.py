@@ -201,6 +201,9 @@ _CASES: list[tuple[Callable[[runtime.Table], Any], str]] = [
     (lambda table: runtime.create_table(None, 4, "other", None), "`key_dtype` must be tf.int64 or tf.int32"),
     (lambda table: make_table("other", dim=None), "`dim`: got None, must be an int"),  # type: ignore[arg-type]
     (lambda table: make_table("other", initializer=tf.random_normal_initializer(mean="a")), "a Python number: got 'a'"),
+    (lambda table: runtime.table_of_rows([["a"]], "other"), "`rows` of the table `other` are string"),
+    (lambda table: runtime.get_dense_and_sparse_variable(["w"]), "`var_list` holds 'w': give variables, and tables"),
+    (lambda table: runtime.sparse_lookup(np.zeros([99, 9]), [1]), "0.  …, must be a table created by create_table"),  # type: ignore[arg-type]
     (lambda table: table.import_rows(None, None), "`keys` of rows for the table `user` are None"),
     (lambda table: table.import_rows([1], None), "`values` of rows for the table `user` are None"),
     (lambda table: table.import_rows([1], [["a"] * 4]), "`values` of rows for the table `user` are"),

@@ -97,7 +97,7 @@ def _slots_of(path: Path, weights: Mapping[str, Any]) -> tuple[dict[tuple[str, s
 def _back(job: dict[str, Any], old: str, new: str, like: str | None) -> list[str]:
     if like is None:
         raise MigrateError(
-            f"{new}: Paddle finds slots by names of its own; give a {_WEIGHTS} file of the original with --like"
+            f"{new}: Paddle names slots by its own numbering; give --like a {_WEIGHTS} file of the original"
         )
     model = _file(like)
     original = read_state(model)
@@ -123,8 +123,8 @@ def _weights(original: Mapping[str, Any], found: Mapping[str, Any], like: Path) 
     other = next((path for path in (*paths, *found) if path not in found or path not in original), None)
     if other is not None:
         raise MigrateError(
-            f"{like}: is of another model than the converted folder, since only one of both has `{other}`; give a file "
-            "of the model that was converted"
+            f"{like}: belongs to another model than the converted folder: only one of them has `{other}`; give a "
+            "file of the converted model"
         )
     return {**original, **{path: found[path].astype(original[path].dtype) for path in paths}}
 
@@ -161,8 +161,8 @@ def _loose(done: Mapping[str, Any], strange: list[str]) -> list[str]:
         return []
     slots = f", and the slots `{strange[0]}`, … are left out" if strange else ""
     return [
-        f"{done['loose']} weights are in no layer, so no state dict has them: they start as in a new model, "
-        f"as in Paddle{slots}"
+        f"{done['loose']} weights belong to no layer, so no state dict has them: they get new initial values, as in "
+        f"Paddle{slots}"
     ]
 
 

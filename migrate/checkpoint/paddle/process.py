@@ -50,8 +50,8 @@ def _built(folder: str, data: str) -> nn.Training:
         raise _Refused(f"{folder}: has no {_CONFIG}; give the model's folder with --data") from error
     except FileNotFoundError as error:
         raise _Refused(
-            f"{folder}: its trainer needs {error.filename}, which does not exist; give the folder that the "
-            "configuration's paths start from with --data"
+            f"{folder}: its trainer needs {error.filename}, which does not exist; give --data the folder to which "
+            "the configuration's paths are relative"
         ) from error
     except Exception as error:
         raise _Refused(
@@ -90,7 +90,9 @@ def _schedule(optimizer: Any) -> LRScheduler | None:
 def _set_count(optimizer: Any, count: int | None, session: Any) -> None:
     schedule = _schedule(optimizer)
     if count is not None and schedule is None:
-        raise ValueError("the learning rate has a count of steps, but the trainer's is a number: make a schedule of it")
+        raise ValueError(
+            "the file has a learning-rate schedule, but the trainer has a constant rate: give the trainer a schedule"
+        )
     if count is not None and schedule is not None:
         session.run(schedule.step(count))
 

@@ -61,7 +61,7 @@ def read_state(path: Path) -> dict[str, Any]:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); give a file that paddle.save wrote") from error
     except Exception as error:  # whatever a damaged pickle leads to
         raise MigrateError(
-            f"{path}: is no file of a state dict ({error}); save it with paddle.save(model.state_dict(), ...)"
+            f"{path}: is not a file with a state dict ({error}); save it with paddle.save(model.state_dict(), ...)"
         ) from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise MigrateError(f"{path}: holds no state dict; save it with paddle.save(model.state_dict(), ...)")

@@ -98,7 +98,8 @@ def _where(file: RuleFile, error: BaseException) -> str:
     """Return the error message, with the line of the user's file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
     line = lines[-1] if lines else getattr(error, "lineno", None)
-    reason = getattr(error, "msg", None) or str(error).split("\n")[0] or type(error).__name__
+    said = getattr(error, "msg", None) or str(error).split("\n")[0]
+    reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
     if isinstance(error, AttributeError) and "'id'" in reason:
         reason = "a rule needs an `id`"
     return f"line {line}: {reason}" if line else reason

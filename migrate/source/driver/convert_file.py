@@ -60,7 +60,7 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
     with _deep_recursion():
         module, problem = parsed(text)
         if module is None:
-            return failed(path, text, problem, "correct the file")
+            return failed(path, text, problem, "" if "; " in problem else "correct the file")
         try:
             kind = framework_in(module, text)
             kept = keep_file(path, read_comments(text))

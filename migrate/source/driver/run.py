@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import time
@@ -160,7 +161,7 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
             shown(source.path),
             "",
             f"the file cannot be read ({error.strerror})",
-            "check its permissions",
+            "give a regular file" if error.errno == errno.EINVAL else "check its permissions",
         )
         return Converted(source, b"", b"", result)
     path = shown(source.path)
@@ -308,7 +309,7 @@ def all_failed(done: Sequence[Converted]) -> str:
     first = failures[0]
     alike = {one.location.path for one in failures if one.message == first.message} - {first.location.path}
     others = f" and {plural(len(alike), 'other file')}" if alike else ""
-    return f"{first.location.path}{others}: {first.message}; {first.action}"
+    return f"{first.location.path}{others}: {first.message}" + (f"; {first.action}" if first.action else "")
 
 
 def nothing_found(paths: Sequence[str]) -> MigrateError:

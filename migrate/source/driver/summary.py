@@ -140,9 +140,11 @@ def _table(table: TableRecord, paint: Paint) -> str:
     verdict = paint(words.verdict(table), table.verdict)
     grows = words.growth(table) if table.growth in ("bounded", "free") else ""
     near = grows.replace(f"at {table.location.path}:", "at line ")
+    at = _line(table.location)
+    name = table.name if table.name.endswith(f"at {at}") else f"{table.name} ({at})"
     if table.verdict not in DONE:
-        return f"{table.name} ({_line(table.location)}): {verdict}{_elsewhere(table)}"
-    return f"{table.name} ({_line(table.location)}): {verdict}{reads}{f'; {near}' if near else ''}"
+        return f"{name}: {verdict}{_elsewhere(table)}"
+    return f"{name}: {verdict}{reads}{f'; {near}' if near else ''}"
 
 
 def _elsewhere(table: TableRecord) -> str:

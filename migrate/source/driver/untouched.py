@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from migrate.report.summary import plural
+from migrate.source.project.discovery import mentions_framework
 
 if TYPE_CHECKING:
     from migrate.source.driver.run import Converted
@@ -33,6 +34,9 @@ def reasons(done: Sequence[Converted]) -> Iterator[str]:
         if found:
             others = f", as {plural(len(found) - 1, 'other file')}," if len(found) > 1 else ""
             yield f"{found[0].result.path}{others} {why}"
+    foreign = next((one for one in silent if one.source.explicit and not mentions_framework(one.original)), None)
+    if foreign is not None and not any(one.result.tables for one in done):
+        yield f"{foreign.result.path} imports neither TensorFlow, Keras nor Paddle; give the files that build the model"
     reader = reader_of_tables_elsewhere(done)
     if reader is not None:
         yield (

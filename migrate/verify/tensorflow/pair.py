@@ -117,8 +117,8 @@ class Pair(Comparer):
         if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.told.get("renumbered", {}).items()]:
             more = f" and {len(anew) - 5} more" if len(anew) > 5 else ""
             notes.append(
-                "TensorFlow numbered variables of the converted program anew, and they are matched by the order of "
-                f"their creation: {', '.join(anew[:5])} of the original{more}; restore no checkpoint of the original "
+                "TensorFlow gave variables of the converted program other numbers, so they are matched by the order "
+                f"of creation: {', '.join(anew[:5])} of the original{more}; restore no checkpoint of the original "
                 "by these names"
             )
         without = dict.fromkeys(pair._no_double for pair in (self, self.traced) if pair and pair._no_double)

@@ -428,7 +428,9 @@ def test_weights_in_plain_lists_begin_anew_and_rows_beyond_are_refused(tmp_path:
     original.train(3)
     saved = original.save(tmp_path / "rec.pdparams")
     told = done(saved, tmp_path / "model.ckpt-1", "--converted", second)
-    assert "1 weights are in no layer, so no state dict has them: they start as in a new model, as in Paddle\n" in told
+    assert (
+        "1 weights belong to no layer, so no state dict has them: they get new initial values, as in Paddle\n" in told
+    )
     data = second / "data" / "part"
     data.write_text(data.read_text().replace(" 7 ", " 70 "))
     go_on(second, tmp_path)

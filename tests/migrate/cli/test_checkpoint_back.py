@@ -58,11 +58,11 @@ def test_rows_that_a_table_never_saw_are_what_it_would_give(tmp_path: Path, opti
     train(converted, 0, None, str(tmp_path / "trained"), rows=40)
     result = back(tmp_path)
     assert result.exit_code == 0, result.exception
-    assert "rows that it never saw begin as its new rows do" in result.output
+    assert "rows that the table does not have get initial values" in result.output
     rows, found = values(tmp_path / "trained"), values(tmp_path / "back")
     keys = rows["tower_user-keys"]
     outside = keys[keys >= 30]
-    assert f"{len(outside)} ids of tower_user are no rows of tower/user and left out: " in result.output
+    assert f"{len(outside)} ids of tower_user are beyond the rows of tower/user and are left out: " in result.output
     inside = keys < 30
     np.testing.assert_array_equal(found["tower/user"][keys[inside]], rows["tower_user-values"][inside])
     unseen = np.setdiff1d(np.arange(30), keys)

@@ -38,7 +38,7 @@ def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
     assert "no table `item`" in problem(invoke(tmp_path, "--map", "item=tower/user"))
     assert "similar names: " in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))
     for force in ((), ("--force",)):
-        assert "is of OLD itself, which stays as it is" in problem(invoke(tmp_path, *force, new="old"))
+        assert "is a file of OLD, which is not changed" in problem(invoke(tmp_path, *force, new="old"))
     train(converted, 0, None, str(tmp_path / "checkpoint_of_tables"))
     assert "or --force to overwrite it" in problem(invoke(tmp_path, new="checkpoint_of_tables"))
     twice = problem(invoke(tmp_path, old="checkpoint_of_tables", new="new_folder/new"))
@@ -126,7 +126,7 @@ def test_trained_rows_are_what_ids_without_buckets_begin_as(tmp_path: Path, opti
     want = train(original, 4, str(tmp_path / "old"), None)
     result = invoke(tmp_path, "--unbucket", "tower_user", "--unbucket", "tower_bias")
     assert result.exit_code == 0, result.output
-    assert "ids of tower_user begin as the rows of their buckets: create it with base_buckets=30" in result.output
+    assert "a new id of tower_user begins with the row of its bucket: create it with base_buckets=30" in result.output
     free = converted.replace("create_table(", "create_table(base_buckets=30, ")
     free = free.replace('name="user_ids")', 'name="user_ids")\n    user += 30 * (1 + user % 3)')
     assert free.count("base_buckets") == 2
@@ -139,5 +139,5 @@ def test_trained_rows_are_what_ids_without_buckets_begin_as(tmp_path: Path, opti
     assert not (tmp_path / "back.index").exists()
     back = invoke(tmp_path, "--to-variables", "--bucket-rows", "--like", str(tmp_path / "old"), old="free", new="back")
     assert back.exit_code == 0, back.exception
-    assert "have learned since they gave these up is left out" in back.output
+    assert "single ids are left out" in back.output
     assert len(train(original, 4, str(tmp_path / "back"), None)) == 4

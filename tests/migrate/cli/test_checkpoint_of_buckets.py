@@ -94,12 +94,10 @@ def test_the_rows_of_buckets_come_back(form: str, optimizer: str, tmp_path: Path
     apart = int((~is_word & (keys > -(2**62))).sum())
     refused = back(tmp_path, "trained")
     assert isinstance(refused.exception, MigrateError)
-    assert f"what {apart} ids have learned since does not fit into a variable: give --bucket-rows" in str(
-        refused.exception
-    )
+    assert f"and {apart} of these rows do not fit into a variable: give --bucket-rows" in str(refused.exception)
     result = back(tmp_path, "trained", "--bucket-rows")
     assert result.exit_code == 0, result.exception
-    assert f"table has the rows of the buckets of table; what {apart} ids have learned since" in result.output
+    assert f"table has the rows of the buckets of table; the rows of {apart} single ids are left out" in result.output
     found = tensors(tmp_path / "back")
     learned = np.isin(np.arange(len(MATRIX)), keys[is_word])
     assert learned.any() == (form != "hashed")

@@ -74,7 +74,7 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     copied = ["data/a.csv", "data/fetch.sh", "shop/__init__.py", "shop/model.py", "shop/tower.py", "train.py"]
     assert written(work / "out") == copied
     assert "not copied: src/data/b.csv, larger than" in done.output
-    assert "not copied: src/link.txt, a link out of the directory" in done.output
+    assert "not copied: src/link.txt, a link to a place outside of the directory" in done.output
     runs = [name for name in copied if os.access(work / "out" / name, os.X_OK)]
     assert runs == ["data/fetch.sh", "shop/model.py"]
     assert "next: migrate verify src/train.py out/train.py\n" in done.output

@@ -118,7 +118,7 @@ def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path, prog
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     original.run(60, saved=old)
     output = migrate("checkpoint", old, new, "--report", str(tmp_path / "r.json"))
-    assert "note: ids of user begin as the rows of their buckets\n" in output
+    assert "note: a new id of user begins with the row of its bucket\n" in output
     want, got = original.run(250, old), free.run(250, new)
     np.testing.assert_array_equal(got[0], want[0])
     assert got[1][0] == want[1][0] and got[1][1] != want[1][1]

@@ -101,7 +101,9 @@ def test_rows_that_are_not_finite(graph: tf.Graph, tmp_path: Path) -> None:
 def test_a_model_without_tables_and_a_folder_without_model(graph: tf.Graph, tmp_path: Path) -> None:
     ids = v1.placeholder(tf.float32, [None])
     save_graph(tmp_path / "model", {"ids": ids}, {"rows": ids * v1.get_variable("w", [])})
-    with pytest.raises(MigrateError, match="model: has no table that its signatures look up: serve it as it is"):
+    with pytest.raises(
+        MigrateError, match="model: has no table that its signatures look up: serve it without freezing"
+    ):
         frozen(tmp_path / "model")
     with pytest.raises(MigrateError, match=r"none: has no saved_model.pb; give the directory of a SavedModel"):
         frozen(tmp_path / "none")

@@ -122,7 +122,9 @@ def test_what_does_not_convert_writes_nothing(model: Path, tmp_path: Path) -> No
         (model / name).unlink()
     with pytest.raises(MigrateError, match=r"has no dygraph_model\.py or static_model\.py; give a Paddle model"):
         cli.main(["project", str(model), "-o", str(out)], standalone_mode=False)
-    with pytest.raises(MigrateError, match=r"one file needs its columns; give --schema, or give the folder"):
+    with pytest.raises(
+        MigrateError, match=r"one file needs a schema of its columns; give --schema, or give the folder"
+    ):
         cli.main(["project", str(FOLDER / "net.py"), "-o", str(out)], standalone_mode=False)
     assert not out.exists()
 

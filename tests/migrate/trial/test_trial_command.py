@@ -90,7 +90,9 @@ def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> No
     failing = failing.replace("import numpy", "from rewriter.installation import entry\nimport numpy")
     done = trial(tmp_path, failing, str(tmp_path / "models"), options=("--steps=2",))
     assert done.code == 1, done.out + done.err
-    assert done.out.startswith("not yet: with tables the program stops after 0 steps, which it does not as it is")
+    assert done.out.startswith(
+        "not yet: with tables the program stops after 0 steps, which it does not do without tables"
+    )
     assert "AssertionError" in done.out
 
 
@@ -105,7 +107,7 @@ def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> No
         ),
         (
             ["sh", "-c", "echo told; exit 5"],
-            "fails before a training step (exit code 5); let it run by itself first\ntold",
+            "fails before a training step (exit code 5); make it run without `migrate` first\ntold",
         ),
         (["no-such-program"], "no-such-program: cannot be started (No such file or directory); write the command"),
     ],

@@ -83,13 +83,13 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         ("t/b/w", None, None),
     ]
     for text in (
-        "2 of 2 embedding variables take new ids without a restart, need 16.6 KiB in place of 250.6 KiB where rows",
+        "2 of 2 embedding variables take new ids without a restart, need 16.6 KiB in place of 250.6 KiB if rows",
         "and make a step take 2.00 times as long",
-        "within rounding, 1e-06 of their size at most",
+        "up to rounding: they differ by at most 1e-06 of their size",
         "200 of 4,000 needed (5 %) in 20 steps",
         "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",
-        "a: 5 of 7 ids (71 %) share a row with another one, since they are hashed, or divided, to 4 "
-        "rows; so do 20 % of lookups",
+        "a: 5 of 7 ids (71 %) share a row with another id, as they are hashed or divided into buckets, and use 4 rows; "
+        "20 % of lookups read such a row",
         "new ids `a` cannot grow: why. `b` can grow",
         "the input pipeline hashes or divides ids",
     ):
@@ -135,7 +135,9 @@ def test_a_program_without_tables_has_nothing_to_gain(monkeypatch: pytest.Monkey
 def test_a_python_without_the_rewriter_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = side(LOSSES)
     moved.data["faults"] = ["the rewriter cannot be installed: none"]
-    with pytest.raises(MigrateError, match="nothing can move: the rewriter cannot be installed: none; put recm"):
+    with pytest.raises(
+        MigrateError, match="no variable can become a table: the rewriter cannot be installed: none; install recm"
+    ):
         ran(monkeypatch, side(LOSSES), moved)
 
 

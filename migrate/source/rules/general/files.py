@@ -30,7 +30,11 @@ class IgnoreComment(Rule):
     id = "ignore-comment"
     title = "Ignore comments exclude tables and findings; a comment without effect is reported"
     applicability = None
-    refusals = (Refusal("kept-by-comment", "`{label}` and its lookups stay as they are, as a comment asks", "{why}"),)
+    refusals = (
+        Refusal(
+            "kept-by-comment", "`{label}` and its lookups are left unchanged because of an ignore comment", "{why}"
+        ),
+    )
 
 
 @register

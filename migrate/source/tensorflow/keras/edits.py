@@ -179,7 +179,7 @@ def notes_on_exports(file: File) -> Iterator[Adaptation]:
             if method == "export" or (paths and not any(PurePath(path).suffix for path in paths)):
                 yield replace(written, action=f"{_TYPES}; {written.action}") if _untyped(file, call) else written
             elif not paths and len(call.args) == 1 and _is_trained(file, call):
-                yield replace(written, message=f"{written.message} if its path has no suffix and Keras is Keras 2")
+                yield replace(written, message=f"{written.message}, in Keras 2 where its path has no suffix")
 
 
 def _is_trained(file: File, save: cst.Call) -> bool:

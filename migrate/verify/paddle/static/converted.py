@@ -98,7 +98,7 @@ def _renamed(weights: Mapping[str, Weight], like: Mapping[str, Array]) -> dict[s
     given = [value.shape[-len(shape) :] if shape else () for shape, value in zip(own, like.values(), strict=False)]
     if len(weights) != len(like) or own != given:
         told = [{name: w.declared_shape for name, w in weights.items()}, {n: v.shape for n, v in like.items()}]
-        raise MigrateError(f"the weights are {told[0]}, and the original's {told[1]}; report this")
+        raise MigrateError(f"the converted model has the weights {told[0]}, the original {told[1]}; please report this")
     return dict(zip(like, weights.values(), strict=True))
 
 

@@ -150,5 +150,8 @@ def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any
     """Return the variables of weights that no layer holds, with the values of the original's, in order of creation."""
     if [weight.declared_shape for weight in weights] != [value.shape for value in values]:
         told = [[weight.declared_shape for weight in weights], [value.shape for value in values]]
-        raise MigrateError(f"the weights that no layer holds are {told[0]}, and the original's {told[1]}; report this")
+        raise MigrateError(
+            f"weights outside of layers are {told[0]} in the converted model, {told[1]} in the original; please "
+            "report this"
+        )
     return [(weight.variable, value) for weight, value in zip(weights, values, strict=True) if weight.built]

@@ -26,7 +26,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     own = _has_shape(file, creation)
     if whole is not None and own and form == STATIC:
         shown = file.tree.one_line(whole)
-        return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` is left as it is", OWN)
+        return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` does not change", OWN)
     sizes = [number(node) for node in (creation.rows, creation.dim)[: creation.rank]]
     fixed = bool(sizes) and None not in sizes
     text = ", ".join(map(str, sizes)) if fixed else None
