@@ -168,11 +168,11 @@ def sharing(table: Table) -> str:
     """Return how many ids share a row; empty where none are hashed."""
     if table.ids is None:
         return ""
-    one = table.ids
-    lookups = _percent(one.lookups_sharing, one.lookups)
+    ids = table.ids
+    lookups = _percent(ids.lookups_sharing, ids.lookups)
     return (
-        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
-        f"they are hashed, or divided, to {one.rows:,} rows; so do {lookups} of lookups"
+        f"{ids.sharing:,} of {ids.ids:,} ids ({_percent(ids.sharing, ids.ids)}) share a row with another one, since "
+        f"they are hashed, or divided, to {ids.rows:,} rows; so do {lookups} of lookups"
     )
 
 
