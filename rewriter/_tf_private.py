@@ -99,15 +99,15 @@ def arguments_of(node: Any) -> list[tuple[str, int, str]] | None:
     definition = op_def_registry.get(node.op)
     if definition is None:
         return None
-    found: list[tuple[str, int, str]] = []
+    references: list[tuple[str, int, str]] = []
     for argument in definition.input_arg:
         if argument.type_list_attr:
             types = list(node.attr[argument.type_list_attr].list.type)
         else:
             count = node.attr[argument.number_attr].i if argument.number_attr else 1
             types = [argument.type or node.attr[argument.type_attr].type] * count
-        found += [(argument.name, int(kind), argument.type_attr) for kind in types]
-    return found
+        references += [(argument.name, int(kind), argument.type_attr) for kind in types]
+    return references
 
 
 def settings_of(node: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -246,10 +246,10 @@ def calls(op: tf.Operation, body: tf.Graph) -> bool:
 
 def call(op: tf.Operation, attribute: str, name: str) -> str:
     """Let an op that no session has run call another function of its graph; return the name of that of before."""
-    given = op.get_attr(attribute)
-    before: str = given.name
-    given.name = name
-    op._set_attr(attribute, tf.compat.v1.AttrValue(func=given))
+    function_attribute = op.get_attr(attribute)
+    before: str = function_attribute.name
+    function_attribute.name = name
+    op._set_attr(attribute, tf.compat.v1.AttrValue(func=function_attribute))
     return before
 
 

@@ -129,7 +129,7 @@ def _with_saver(definition: Any, saver: Any) -> tuple[Any, Any]:
         items = saver._var_list
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(definition, name="")
-            made = tf.compat.v1.train.Saver(
+            own_saver = tf.compat.v1.train.Saver(
                 {name: original(one) for name, one in items.items()} if isinstance(items, dict) else original(items),
                 *(saver._reshape, saver._sharded, saver._max_to_keep, saver._keep_checkpoint_every_n_hours),
                 *(saver._name, saver._restore_sequentially),
@@ -139,7 +139,7 @@ def _with_saver(definition: Any, saver: Any) -> tuple[Any, Any]:
         found, known = type(definition)(), {node.name for node in definition.node}
         found.CopyFrom(definition)
         found.node.extend(node for node in graph.as_graph_def(add_shapes=True).node if node.name not in known)
-        return found, made.saver_def
+        return found, own_saver.saver_def
     except Exception:  # the program saves: its file has the graph with tables then
         return None, None
 
@@ -162,15 +162,15 @@ def watch_readers(wraps: Wraps, watcher: Any) -> None:
         original: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: Any = None
     ) -> Any:
         known = isinstance(prefix, str) and isinstance(tensor_names, list) and len(tensor_names) == 1
-        found = watcher.restored(prefix, tensor_names[0]) if known and isinstance(tensor_names[0], str) else None
-        if found is None:
+        rows = watcher.restored(prefix, tensor_names[0]) if known and isinstance(tensor_names[0], str) else None
+        if rows is None:
             return original(prefix, tensor_names, shape_and_slices, dtypes, name)
-        return [tf.identity(found[ranges_of(shape_and_slices[0])], name)]
+        return [tf.identity(rows[ranges_of(shape_and_slices[0])], name)]
 
     def remapped(original: Any, *arguments: Any, **named: Any) -> Any:
         path, tensor = named.get("ckpt_path"), named.get("old_tensor_name")
-        found = watcher.restored(path, tensor) if isinstance(path, str) and isinstance(tensor, str) else None
-        return original(*arguments, **named) if found is None else _remapped(found, **named)
+        rows = watcher.restored(path, tensor) if isinstance(path, str) and isinstance(tensor, str) else None
+        return original(*arguments, **named) if rows is None else _remapped(rows, **named)
 
     wraps.wrap(io_ops, "restore_v2", restored)
     wraps.wrap(gen_checkpoint_ops, "load_and_remap_matrix", remapped)

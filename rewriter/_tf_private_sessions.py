@@ -101,14 +101,14 @@ def watch_graphs(wraps: Wraps, watcher: Any) -> None:
     """Let gradients, freezing and groups of initializers ask `watcher` about variables that became tables."""
 
     def derived(original: Any, ys: Any, xs: Any, *arguments: Any, **named: Any) -> Any:
-        given = xs if isinstance(xs, list | tuple) else [xs]
-        tensors = [one.handle if resource_variable_ops.is_resource_variable(one) else one for one in given]
+        inputs = xs if isinstance(xs, list | tuple) else [xs]
+        tensors = [one.handle if resource_variable_ops.is_resource_variable(one) else one for one in inputs]
         tensors = [getattr(one, "_ref", lambda one=one: one)() for one in tensors]
         uses = [watcher.late_uses(one.graph) if isinstance(one, tf.Tensor) else None for one in tensors]
         groups = [[one] if use is None else use.sources(one) for use, one in zip(uses, tensors, strict=True)]
-        found = iter(original(ys, [one for group in groups for one in group], *arguments, **named))
+        gradients = iter(original(ys, [one for group in groups for one in group], *arguments, **named))
         return [
-            next(found) if use is None else use.gradient(tensor, list(itertools.islice(found, len(group))))
+            next(gradients) if use is None else use.gradient(tensor, list(itertools.islice(gradients, len(group))))
             for use, tensor, group in zip(uses, tensors, groups, strict=True)
         ]
 

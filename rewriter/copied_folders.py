@@ -20,6 +20,6 @@ def not_copied(folder: Path, root: Path) -> Path | None:
             is_loop = path.is_symlink() and Path(above).is_relative_to(real)
             if is_loop or not Path(real).is_relative_to(top) or not (path.is_dir() or path.is_file()):
                 return path
-            if path.is_symlink() and path.is_dir() and (found := not_copied(Path(real), root)):
-                return found
+            if path.is_symlink() and path.is_dir() and (outside := not_copied(Path(real), root)):
+                return outside
     return None

@@ -59,9 +59,9 @@ def check_record_path(path: str) -> Path:
 def write_record(path: Path, plan: Plan, ids: PipelinePlan, proof: Proof | None = None) -> None:
     """Write the record of a rewrite atomically: readers see the whole file or none."""
     content = record(plan, ids, proof)
-    made = path.with_name(f".{path.name}.new")
-    made.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    made.replace(path)
+    written = path.with_name(f".{path.name}.new")
+    written.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    written.replace(path)
 
 
 def joined(plans: Sequence[Plan]) -> Plan:

@@ -172,13 +172,13 @@ def _with_settings(table: Table, settings: Mapping[str, TableSettings]) -> Table
     Raises:
         ValueError: its rows would begin on demand, and are drawn from no known distribution.
     """
-    given = settings_of(table.name, settings)
-    if given.begins_empty and table.new_rows.assumption:
+    chosen = settings_of(table.name, settings)
+    if chosen.begins_empty and table.new_rows.assumption:
         raise ValueError(
             f"the rows of `{table.name}` cannot begin on demand, because {table.new_rows.assumption}: give it the "
             "setting `first_rows: declared`"
         )
-    return dataclasses.replace(table, settings=given)
+    return dataclasses.replace(table, settings=chosen)
 
 
 def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.ExitStack) -> GraphView:

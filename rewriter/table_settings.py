@@ -117,14 +117,14 @@ def checked_settings(settings: Mapping[str, TableSettings | Mapping[str, Any]] |
         raise ValueError(f"settings={settings!r} must be a dict of names of variables and TableSettings")
     known = [one.name for one in _FIELDS]
     checked = {}
-    for pattern, given in settings.items():
-        if not isinstance(given, TableSettings | Mapping):
-            raise ValueError(f"settings of `{pattern}` are {given!r}: give a dict of {', '.join(known)}")
-        unknown = [] if isinstance(given, TableSettings) else [name for name in given if name not in known]
+    for pattern, options in settings.items():
+        if not isinstance(options, TableSettings | Mapping):
+            raise ValueError(f"settings of `{pattern}` are {options!r}: give a dict of {', '.join(known)}")
+        unknown = [] if isinstance(options, TableSettings) else [name for name in options if name not in known]
         if unknown:
             raise ValueError(f"settings of `{pattern}`: unknown `{unknown[0]}`; use {', '.join(known)}")
         try:
-            checked[str(pattern)] = given if isinstance(given, TableSettings) else TableSettings(**given)
+            checked[str(pattern)] = options if isinstance(options, TableSettings) else TableSettings(**options)
         except ValueError as error:
             raise ValueError(f"settings of `{pattern}`: {error}") from error
     return checked
@@ -154,9 +154,9 @@ def settings_of(table: str, settings: Mapping[str, TableSettings]) -> TableSetti
 
 def require_provable(settings: Mapping[str, TableSettings], verify: int) -> None:
     """Raise ValueError if a proof by `verify` steps is wanted of a table that trains otherwise than its variable."""
-    for pattern, given in settings.items():
-        if verify and given.changes:
+    for pattern, options in settings.items():
+        if verify and options.changes:
             raise ValueError(
-                f"settings of `{pattern}`: with {given.changes} training differs from the variable's, which verify "
+                f"settings of `{pattern}`: with {options.changes} training differs from the variable's, which verify "
                 "would report; verify a run without it first"
             )

@@ -25,7 +25,7 @@ def another_latest(place: Path) -> str:
     """Return the checkpoint that the file `checkpoint` beside `place` names, if it is another; else an empty string."""
     with contextlib.suppress(OSError, ValueError):
         text = (place.parent / FILE).read_text(encoding="utf-8")
-        found = re.search(r'^model_checkpoint_path: (".*")$', text, re.MULTILINE)
-        name = str(json.loads(found[1])) if found else ""
+        matched = re.search(r'^model_checkpoint_path: (".*")$', text, re.MULTILINE)
+        name = str(json.loads(matched[1])) if matched else ""
         return name if Path(name).name != place.name else ""
     return ""

@@ -23,10 +23,10 @@ def converted_tables(report: Report, path: str) -> list[TableRecord]:
         raise MigrateError(
             f"{path}: belongs to a conversion with --target {other}; give the report of a conversion to the runtime"
         )
-    found = {table.name: table for table in report.tables if table.verdict is State.APPLIED}
-    if not found:
+    tables = {table.name: table for table in report.tables if table.verdict is State.APPLIED}
+    if not tables:
         raise MigrateError(f"{path}: has no converted table; give the report of `migrate convert`")
-    return list(found.values())
+    return list(tables.values())
 
 
 def given_names(
@@ -37,14 +37,14 @@ def given_names(
     Raises:
         MigrateError: an option has another form, or names a table that the report does not have.
     """
-    given = {}
+    names_of = {}
     for pair in pairs:
         table, equals, variable = pair.partition("=")
         if not equals or not variable:
             raise MigrateError(f"{option} {pair}: invalid; write {option} {form}")
         check_known([table], tables, f"{option} {pair}")
-        given[table] = variable
-    return given
+        names_of[table] = variable
+    return names_of
 
 
 def check_known(names: Sequence[str], tables: Sequence[TableRecord], option: str) -> None:
@@ -65,17 +65,17 @@ def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -
     Raises:
         MigrateError: an option has another form, or is missing for a table whose ids alternate between partitions.
     """
-    given = given_names(pairs, tables, "--parts", "TABLE=N")
-    for table, text in given.items():
+    counts = given_names(pairs, tables, "--parts", "TABLE=N")
+    for table, text in counts.items():
         if not text.isdigit() or int(text) < 1:
             raise MigrateError(f"--parts {table}={text}: not a number of partitions; write e.g. {table}=2")
     for one in tables:
-        if one.by_parts and one.name not in given:
+        if one.by_parts and one.name not in counts:
             raise MigrateError(
                 f"{source}: the ids of `{one.name}` alternate between partitions of its variable, so its rows are not "
                 f"in the order of ids; give --parts {one.name}=N with the number of partitions (1 if it has none)"
             )
-    return {one.name: int(given.get(one.name, 1)) for one in tables}
+    return {one.name: int(counts.get(one.name, 1)) for one in tables}
 
 
 def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source: str) -> str:
@@ -95,12 +95,12 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
             f"select one with --map {table.name}=VARIABLE"
         )
     for spelled in _SPELLINGS:
-        found = [name for name, shape in shapes.items() if spelled(name) == table.name and _fits(table, shape)]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        candidates = [name for name, shape in shapes.items() if spelled(name) == table.name and _fits(table, shape)]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
             raise MigrateError(
-                f"{source}: {', '.join(found)} may be `{table.name}`; select one with --map {table.name}=VARIABLE"
+                f"{source}: {', '.join(candidates)} may be `{table.name}`; select one with --map {table.name}=VARIABLE"
             )
     wide = [name for name, shape in shapes.items() if len(shape) == 2 and _fits(table, shape)][:5]
     near = f"variables of its dim: {', '.join(wide)}" if wide else "no variable has its dim"

@@ -10,15 +10,24 @@ from typing import TypeVar
 from migrate.checkpoint.latest import FILE, write_latest
 from migrate.checkpoint.matching import check_known, converted_tables, given_names, parts_of, variable_of
 from migrate.checkpoint.tables import named_as_in, stated_buckets
-from migrate.checkpoint.training import trained_by
 from migrate.errors import MigrateError
+from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
 from migrate.scratch import scratch_folder
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.moves.variables_to_tables import refuse_objects
+from runtime.checkpoint.rows import optimizer_slots
+from runtime.checkpoint.variable_names import find_slots, find_variable, optimizers_by_slots, slots_in_version_1
+from runtime.native.update_rules import UPDATE_RULES
 
 Done = TypeVar("Done")
+#: Optimizers of version 1: class name in reports -> name in checkpoints of tables; of rules for one class the first.
+_OPTIMIZERS = {
+    rule.stock[0]: rule.name
+    for rule in reversed(UPDATE_RULES.values())
+    if rule.stock[:1] and rule.stock[0].endswith("Optimizer")
+}
 
 
 def move(
@@ -53,14 +62,14 @@ def move(
         check_target(target, bundle.path, force)
         refuse_objects(bundle)
         tables = named_as_in(None if like is None else Bundle(like), known)
-        given = given_names(names, tables)
+        variables = given_names(names, tables)
         check_known(unbucket, tables, "--unbucket")
         counts = parts_of(parts, tables, source)
         moves = []
         for table in tables:
-            named = given.get(table.name) if table.identity != "run time" else None
+            named = variables.get(table.name) if table.identity != "run time" else None
             variable = named or variable_of(table, bundle.shapes, bundle.path)
-            trained = trained_by(table, variable, bundle)
+            trained = _trained_by(table, variable, bundle)
             as_base = table.name in unbucket or bool(table.base_buckets)
             shape = bundle.shapes.get(variable)
             buckets = stated_buckets(table, int(shape[0]) if shape and counts[table.name] == 1 else None)
@@ -129,12 +138,51 @@ def _written(place: Path, write: Callable[[str], Done]) -> Done:
 @contextlib.contextmanager
 def _folder(place: Path) -> Iterator[None]:
     """Make a folder; where nothing comes into it, no folder is left that was not there before."""
-    made = [folder for folder in (place, *place.parents) if not folder.exists()]
+    missing = [folder for folder in (place, *place.parents) if not folder.exists()]
     place.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
-        for folder in made:
+        for folder in missing:
             with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
+
+
+def _trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
+    """Return the optimizer whose slots the checkpoint has for a variable, or None where it has none.
+
+    The report names those that the program may choose from, of a graph by the runtime's names. Which it was, the names
+    of the slots tell.
+
+    Raises:
+        CheckpointError: there is no such variable.
+        MigrateError: there are slots of no such optimizer, or of several.
+    """
+    find_variable(bundle, variable)
+    named = table.optimizer.split(", ")
+    possible = {_OPTIMIZERS.get(name, name) for name in named}
+    if not possible <= {rule.name for rule in UPDATE_RULES.values()}:  # the report does not know them all
+        possible = {*_OPTIMIZERS.values()}
+    if "rmsprop" in possible:
+        possible.add("rmsprop_centered")
+    optimizers = {name: slots for name, slots in optimizers_by_slots(bundle, variable).items() if name in possible}
+    if len(optimizers) == 1:
+        return min(optimizers)
+    others = slots_in_version_1(bundle, variable)
+    if possible == {"sgd"} or not others:
+        return min(possible) if len(possible) == 1 else None
+    fitting = [name for name in sorted(possible) if _has_slots(name, variable, bundle)]
+    if len(fitting) == 1:
+        return fitting[0]
+    trained = " or ".join(named) if table.optimizer else "an optimizer that the report does not know"
+    raise MigrateError(
+        f"{bundle.path}: which of {', '.join(sorted(others))} are the slots of `{variable}`, trained by {trained}, is "
+        "not known; fill the table in the converted program with runtime.checkpoint.warm_start(table, path, "
+        "variable_name, slots={…})"
+    )
+
+
+def _has_slots(optimizer: str, variable: str, bundle: Bundle) -> bool:
+    slots = optimizer_slots(optimizer)
+    return bool(slots and find_slots(bundle, variable, optimizer, slots))

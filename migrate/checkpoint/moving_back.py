@@ -47,11 +47,11 @@ def move_back(
         wanted = None if like is None else Bundle(like)
         known = tables_of(bundle) if report is None else converted_tables(read_report(report), report)
         tables = named_as_in(bundle, known)
-        given = given_names(names, tables)
+        variables = given_names(names, tables)
         counts = parts_of(parts, tables, bundle.path)
         backs = [
             dataclasses.replace(
-                _back(bundle, table, given.get(table.name), wanted, counts[table.name]), bucket_rows=bucket_rows
+                _back(bundle, table, variables.get(table.name), wanted, counts[table.name]), bucket_rows=bucket_rows
             )
             for table in tables
         ]
@@ -60,13 +60,13 @@ def move_back(
         raise MigrateError(str(error)) from error
 
 
-def _back(bundle: Bundle, table: TableRecord, given: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:
+def _back(bundle: Bundle, table: TableRecord, variable: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:
     if like is not None:
-        return checkpoint.Back(table.name, given or variable_of(table, like.shapes, like.path), None, parts)
+        return checkpoint.Back(table.name, variable or variable_of(table, like.shapes, like.path), None, parts)
     known = stated(bundle, table.name)
     if known:
         name, known_shape = known[0]
-        return checkpoint.Back(table.name, given or name, tuple(known_shape), parts)
+        return checkpoint.Back(table.name, variable or name, tuple(known_shape), parts)
     if not table.rows.isdigit() or not table.dim.isdigit() or table.dim == "1":
         if not table.rows:
             raise MigrateError(
@@ -78,4 +78,4 @@ def _back(bundle: Bundle, table: TableRecord, given: str | None, like: Bundle | 
             "original program, of any step"
         )
     shape = (int(table.rows), int(table.dim))
-    return checkpoint.Back(table.name, given or table.name, shape, parts)
+    return checkpoint.Back(table.name, variable or table.name, shape, parts)

@@ -56,11 +56,11 @@ def named_as_in(bundle: Bundle | None, tables: Sequence[TableRecord]) -> list[Ta
         )
     named = [table for table in tables if table.identity != "run time"]
     known = {table.name for table in named}
-    found = [table for table in tables_of(bundle) if table.name not in known]
+    others = [table for table in tables_of(bundle) if table.name not in known]
     optimizer = unnamed[0].optimizer
     return [
         *named,
-        *(dataclasses.replace(one, optimizer=optimizer, base_buckets=_buckets(one, unnamed)) for one in found),
+        *(dataclasses.replace(one, optimizer=optimizer, base_buckets=_buckets(one, unnamed)) for one in others),
     ]
 
 

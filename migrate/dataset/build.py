@@ -18,15 +18,19 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+import yaml
+
+from migrate.dataset.arrow import pa
 from migrate.dataset.blocks import Block, blocks_of, unpacked
-from migrate.dataset.encode import features_of, statistics_of
-from migrate.dataset.feature_map import FeatureMap, load_map, make_map
+from migrate.dataset.feature_map import FeatureMap, HashIds, load_map, make_map
+from migrate.dataset.parse import Array, Converted, Integers, Texts
 from migrate.dataset.report import report, report_text
-from migrate.dataset.samples import read_samples
-from migrate.dataset.schema_out import schema_text
-from migrate.dataset.spec import DataSpec, load_spec
-from migrate.dataset.statistics import Statistics
+from migrate.dataset.samples import Samples, read_samples
+from migrate.dataset.spec import DataSpec, SparseColumn, load_spec
+from migrate.dataset.statistics import Categories, Counts, Moments, Statistics
 from migrate.dataset.tfrecord import RecordFile
+from migrate.dataset.wire import Feature
 from migrate.dataset.workers import Workers, workers
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
@@ -138,7 +142,7 @@ def _scan_block(task: tuple[Block, Path], spec: DataSpec, map_path: Path | None,
     samples = read_samples(block, spec, _known(map_path, spec) if map_path else None, skip=skip)
     with columns.open("wb") as out:
         pickle.dump(samples, out, protocol=5)
-    return statistics_of(samples, spec)
+    return _statistics_of(samples, spec)
 
 
 @lru_cache(maxsize=1)
@@ -170,14 +174,14 @@ def _write_shard(shard: _Shard, spec: DataSpec, map_path: Path, options: BuildOp
         for part in shard.parts:
             with part.columns.open("rb") as columns:
                 samples = pickle.load(columns)  # written by `_scan_block`
-            file.write(features_of(samples, spec, known), part.start, part.stop)
+            file.write(_features_of(samples, spec, known), part.start, part.stop)
 
 
 def _describe(spec: DataSpec, statistics: Statistics, known: FeatureMap, stage: Path) -> None:
     found = report(spec, statistics, known)
     _write_json(stage / "statistics.json", found)
     (stage / "statistics.txt").write_text(report_text(found), encoding="utf-8")
-    text = schema_text(spec, known)
+    text = _schema_text(spec, known)
     if text:
         (stage / "schema.yaml").write_text(text, encoding="utf-8")
 
@@ -197,3 +201,96 @@ def json_lines(content: Mapping[str, object]) -> str:
             text = json.dumps(value, ensure_ascii=False)
         lines.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _schema_text(spec: DataSpec, known: FeatureMap) -> str:
+    """Return the schema of an input row of dense columns and one-hot groups, or an empty text if there is none.
+
+    There is none for raw ids, whose range is unknown, and for multi-hot columns, which have no fixed number of ids.
+    """
+    sizes = [_size(column, known) for column in spec.sparse]
+    if not all(sizes) or any(column.multiple for column in spec.sparse):
+        return ""
+    start, groups = len(spec.dense), []
+    for column, size in zip(spec.sparse, sizes, strict=True):
+        groups.append({"name": column.name, "start": start, "size": size})
+        start += size
+    wide = {"size": start, "dense": [[0, len(spec.dense)]] if spec.dense else [], "sparse": groups}
+    parts = {"model": spec.model.get("model"), "input": wide, "labels": [label.name for label in spec.labels]}
+    content = {"version": 1} | parts | {"tasks": spec.model.get("tasks")}
+    given = {key: value for key, value in content.items() if value is not None}
+    head = "# Written by `migrate dataset build`: dense columns first, then a one-hot group for each sparse column.\n"
+    return head + yaml.safe_dump(given, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+
+
+def _size(column: SparseColumn, known: FeatureMap) -> int:
+    if column.ids in ("map", "hash"):
+        return known.sparse[column.name].size
+    return len(column.buckets) + 1 if column.ids == "buckets" else 0
+
+
+def _statistics_of(samples: Samples, spec: DataSpec) -> Statistics:
+    """Return the statistics of a block's rows."""
+    labels = {label.name: Moments.of(samples.labels[:, i]) for i, label in enumerate(spec.labels)}
+    dense = {name: _moments(found) for name, found in samples.dense.items()}
+    sparse = {column.name: _sparse(column, samples.sparse[column.name]) for column in spec.sparse}
+    timestamp = None if samples.timestamp is None else Moments.of(samples.timestamp)
+    return Statistics(samples.rows, samples.skipped, samples.first_skipped, labels, dense, sparse, timestamp)
+
+
+def _moments(found: Converted) -> Moments:
+    present = ~found.missing
+    return Moments.of(found.values[present], int(found.missing.sum()))
+
+
+def _sparse(column: SparseColumn, found: Texts | Integers | Converted) -> Categories | Moments:
+    if isinstance(found, Converted):
+        ids, counts = np.unique(_buckets(column, found), return_counts=True)
+        return Categories(int(counts.sum()), int(found.missing.sum()), Counts(pa.array(ids), counts))
+    if isinstance(found, Integers):
+        return Moments.of(found.values)
+    counts = np.bincount(found.codes, minlength=len(found.texts))
+    values = found.texts
+    empty = values.index("").as_py()
+    missing = int(counts[empty]) if empty >= 0 and found.offsets is None else 0
+    if column.ids == "hash":
+        ids, where = np.unique(HashIds(column.size).ids(values), return_inverse=True)
+        counts = np.bincount(where, weights=counts, minlength=len(ids)).astype(np.int64)
+        values = pa.array(ids)
+    some = counts > 0
+    return Categories(int(counts.sum()), missing, Counts(values.filter(pa.array(some)), counts[some]))
+
+
+def _buckets(column: SparseColumn, found: Converted) -> Array:
+    filled = np.where(found.missing, column.missing or 0.0, found.values)
+    return np.searchsorted(np.array(column.buckets), filled, side="right").astype(np.int64)
+
+
+def _features_of(samples: Samples, spec: DataSpec, known: FeatureMap) -> list[Feature]:
+    """Return the features of a block's rows, with the names and shapes that readers expect."""
+    features = [Feature("label", samples.labels)]
+    if spec.dense:
+        columns = []
+        for column in spec.dense:
+            found = samples.dense[column.name]
+            filled = np.where(found.missing, column.missing or 0.0, found.values)
+            columns.append(known.dense[column.name].apply(filled).astype(np.float32))
+        features.append(Feature("dense_feature", np.stack(columns, axis=1)))
+    if spec.single:
+        ids = [_ids(column, samples.sparse[column.name], known) for column in spec.single]
+        features.append(Feature("sparse_feature", np.stack(ids, axis=1)))
+    for one in spec.sparse:
+        values = samples.sparse[one.name]
+        if one.multiple and not isinstance(values, Converted):
+            features.append(Feature(one.name, _ids(one, values, known), values.offsets))
+    if samples.timestamp is not None:
+        features.append(Feature("timestamp", samples.timestamp.astype(np.int64)[:, None]))
+    return features
+
+
+def _ids(column: SparseColumn, found: Texts | Integers | Converted, known: FeatureMap) -> Array:
+    if isinstance(found, Converted):
+        return _buckets(column, found)
+    if isinstance(found, Integers):
+        return found.values
+    return known.sparse[column.name].ids(found.texts)[found.codes]

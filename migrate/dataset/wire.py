@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-
-from migrate.dataset.crc32c import WORD, masked_crc32c
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,6 +23,9 @@ _FEATURES, _ENTRY, _KEY, _VALUE, _PACKED = b"\x0a", b"\x0a", b"\x0a", b"\x12", b
 _FLOATS, _INTEGERS = b"\x12", b"\x1a"
 #: Continuation bits of a varint, by its number of bytes (up to four).
 _MORE = np.array([0, 0, 0x80, 0x8080, 0x808080], np.uint32)
+_WORD = 8  #: bytes processed at a time; the width of the matrix is a multiple of it
+_POLYNOMIAL = 0x82F63B78  # reflected
+_MASK_DELTA = 0xA282EAD8
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def varint_sizes(values: Array) -> Array:
 def _group(fields: list[_Field]) -> Iterator[bytes]:
     features = sum((_delimited(field.entry) for field in fields), np.zeros(len(fields[0].counts), np.int64))
     lengths = _delimited(features)
-    rows, width = len(lengths), -(-int(lengths.max(initial=0) + _HEADER) // WORD) * WORD
+    rows, width = len(lengths), -(-int(lengths.max(initial=0) + _HEADER) // _WORD) * _WORD
     if rows > 1 and rows * (width + _FOOTER) > _GROUP_BYTES:
         middle = rows // 2
         yield from _group([field.part(0, middle) for field in fields])
@@ -202,11 +204,11 @@ def _varint(value: int) -> bytes:
 
 def _framed(rows: Array, width: int, lengths: Array) -> bytes:
     """Return the records: each message with the TFRecord frame (length, its CRC, data, CRC of the data)."""
-    rows[:, width:] = masked_crc32c(rows[:, :width], lengths).astype("<u4")[:, None].view(np.uint8)
+    rows[:, width:] = _masked_crc32c(rows[:, :width], lengths).astype("<u4")[:, None].view(np.uint8)
     words = lengths.astype("<u8")[:, None].view(np.uint8)
     header = np.empty((len(rows), _HEADER), np.uint8)
     header[:, :8] = words
-    header[:, 8:] = masked_crc32c(words, np.full(len(rows), 8)).astype("<u4")[:, None].view(np.uint8)
+    header[:, 8:] = _masked_crc32c(words, np.full(len(rows), 8)).astype("<u4")[:, None].view(np.uint8)
     ends = np.arange(1, len(rows) + 1) * rows.shape[1]
     starts = ends - _FOOTER - lengths - _HEADER
     flat = rows.reshape(-1)
@@ -214,3 +216,57 @@ def _framed(rows: Array, width: int, lengths: Array) -> bytes:
     # Joining slices is several times faster than a mask of bytes, and slices of bytes are faster than views.
     view = flat.tobytes()
     return b"".join([view[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
+
+
+@lru_cache(maxsize=1)
+def _bytes() -> Array:
+    """Return [8, 256] uint32: the CRC, from 0, of byte `b` followed by `k` zero bytes."""
+    first = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        first = np.where(first & 1, (first >> 1) ^ np.uint32(_POLYNOMIAL), first >> 1).astype(np.uint32)
+    tables = [first]
+    for _ in range(_WORD - 1):
+        tables.append((tables[-1] >> np.uint32(8)) ^ first[tables[-1] & 0xFF])
+    return np.stack(tables)
+
+
+@lru_cache(maxsize=1)
+def _pairs() -> list[Array]:
+    """Return four tables [65536] uint32, one for each two bytes of a word in memory order."""
+    single, pair = _bytes(), np.arange(1 << 16)
+    low, high = pair & 0xFF, pair >> 8
+    return [single[_WORD - 1 - 2 * k][low] ^ single[_WORD - 2 - 2 * k][high] for k in range(_WORD // 2)]
+
+
+@lru_cache(maxsize=8)
+def _starts(size: int) -> Array:
+    """Return [size] uint32: the start value after 0, 1, 2, … zero bytes."""
+    table = [int(x) for x in _bytes()[0]]
+    value, values = 0xFFFFFFFF, []
+    for _ in range(size):
+        values.append(value)
+        value = (value >> 8) ^ table[value & 0xFF]
+    return np.array(values, dtype=np.uint32)
+
+
+def _masked_crc32c(rows: Array, lengths: Array) -> Array:
+    """Return the masked CRC-32C (Castagnoli) of each record, [n] uint32.
+
+    A CRC is linear: zeros before a record do not change it, and the contribution of the start value depends only on the
+    record's length. So the CRCs of records that end in the same column of a matrix are computed column by column.
+
+    Args:
+        rows: uint8 [n, w], each row contiguous and w a multiple of `_WORD`; a record is at the end of its row, after
+            zeros.
+        lengths: [n], the length of each record.
+    """
+    lanes = np.ascontiguousarray(rows.view("<u2").T)
+    first, second, third, fourth = _pairs()
+    total = np.zeros(len(rows), np.uint32)
+    for k in range(0, len(lanes), 4):
+        a, b = lanes[k] ^ (total & np.uint32(0xFFFF)), lanes[k + 1] ^ (total >> np.uint32(16))
+        total = first.take(a) ^ second.take(b) ^ third.take(lanes[k + 2]) ^ fourth.take(lanes[k + 3])
+    # Powers of two, so that blocks of different widths share a cached table.
+    total ^= _starts(1 << rows.shape[1].bit_length())[lengths] ^ np.uint32(0xFFFFFFFF)
+    masked: Array = ((total >> np.uint32(15)) | (total << np.uint32(17))) + np.uint32(_MASK_DELTA)
+    return masked

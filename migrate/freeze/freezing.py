@@ -82,11 +82,11 @@ def _read(source: Path) -> Any:
         model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     except Exception as error:  # DecodeError is private to implementations of protobuf
         raise MigrateError(f"{file}: is not a SavedModel ({error}); export the model again") from error
-    found = [meta for meta in model.meta_graphs if _SERVE in meta.meta_info_def.tags]
-    if not found:
+    serving = [meta for meta in model.meta_graphs if _SERVE in meta.meta_info_def.tags]
+    if not serving:
         tags = "; ".join(", ".join(meta.meta_info_def.tags) for meta in model.meta_graphs)
         raise MigrateError(f"{source}: has no graph with the tag `{_SERVE}` (its tags: {tags}); export one for serving")
-    return min(found, key=lambda meta: len(meta.meta_info_def.tags))
+    return min(serving, key=lambda meta: len(meta.meta_info_def.tags))
 
 
 def _write(frozen: Frozen, reader: BlockReader, source: Path, folder: Path) -> list[FrozenRows]:
@@ -113,10 +113,10 @@ def _write_table(table: FrozenTable, reader: BlockReader, writer: BlockWriter) -
     writer.copy(reader, source.keys, table.keys.op.name)
 
     def rows() -> Iterator[Any]:
-        for one in stored(_blocks(table, reader), table.numbers, error):
-            if one.scales is not None:
-                scales.append(one.scales)
-            yield one.rows
+        for block in stored(_blocks(table, reader), table.numbers, error):
+            if block.scales is not None:
+                scales.append(block.scales)
+            yield block.rows
 
     try:
         writer.add_blocks(table.rows.op.name, [source.rows + 1, source.dim], rows())

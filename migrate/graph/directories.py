@@ -52,18 +52,18 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 def _digests(folder: Path) -> dict[str, str]:
     """Return path -> digest of each file; for the large data files of checkpoints, the size is enough."""
-    found = {}
+    digests = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != MANIFEST:
             large = ".data-" in path.name
-            told = str(path.stat().st_size) if large else hashlib.sha256(path.read_bytes()).hexdigest()
-            found[path.relative_to(folder).as_posix()] = told
-    return found
+            digest = str(path.stat().st_size) if large else hashlib.sha256(path.read_bytes()).hexdigest()
+            digests[path.relative_to(folder).as_posix()] = digest
+    return digests
 
 
 def _manifest(folder: Path) -> dict[str, str]:
     try:
-        found = json.loads(read_regular_text(folder / MANIFEST))["written"]
+        names = json.loads(read_regular_text(folder / MANIFEST))["written"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return names if isinstance(names, dict) else {}

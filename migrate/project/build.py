@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
+from migrate.own_python import module_command
 from migrate.project.facts import ProjectFacts, project_facts
-from migrate.project.laid_out import laid_out
+from migrate.scratch import scratch_folder
 from migrate.source.syntax.unbound_names import check_names
 
 #: File of a project -> its template; `model.py` and `schema.yaml` have none.
@@ -30,6 +32,8 @@ FILES = {
     )
 }
 TABLES = {"tables.py": "tables.py.jinja"}  #: a further file for TensorFlow models
+#: Sort imports, then format; a file with a syntax error is left unchanged.
+_STEPS = (["check", "--fix-only", "--exit-zero", "--select", "I"], ["format"])
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
     files = rendered(FILES | TABLES if facts.call else FILES, values)
     files["model.py"] = facts.module
     _check_class(facts.model, files["main.py"])
-    return {**laid_out(files), "schema.yaml": facts.schema_text}
+    return {**_laid_out(files), "schema.yaml": facts.schema_text}
 
 
 def _check_class(name: str, main: str) -> None:
@@ -101,3 +105,23 @@ def _check_class(name: str, main: str) -> None:
             bound += [target.id for target in node.targets if isinstance(target, ast.Name)]
     if bound.count(name) > 1:
         raise MigrateError(f"main.py of the project uses the name `{name}`; rename the model class")
+
+
+def _laid_out(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the files of a project, name -> text, with Python files formatted.
+
+    Raises:
+        MigrateError: Ruff cannot be run.
+    """
+    names = [name for name in files if name.endswith(".py")]
+    with scratch_folder("migrate-project-") as folder:
+        for name in (*names, "pyproject.toml"):
+            (folder / name).write_text(files[name], encoding="utf-8", newline="")
+        for step in _STEPS:
+            ruff = module_command("ruff", *step, "--quiet", "--no-cache", *names)
+            done = subprocess.run(ruff, cwd=folder, capture_output=True, text=True, check=False)
+            if "No module named ruff" in done.stderr:
+                raise MigrateError(
+                    "the formatter Ruff is not installed; run `pip install ruff` and then `migrate project` again"
+                )
+        return {**files, **{name: (folder / name).read_text(encoding="utf-8") for name in names}}

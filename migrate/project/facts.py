@@ -2,20 +2,80 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.project.bound import check_bound
-from migrate.project.literal import literal
-from migrate.project.trained import Trained, trained
 from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
+from migrate.source.paddle.model_files import TRAINER
+from migrate.source.paddle.one_hot.optimizer import Optimizer
 from migrate.source.settings.options import Options
 
 #: Names that main.py imports from a converted Paddle model, besides its class.
 MODEL_NAMES = ("DENSE_SIZE", "SPARSE_FEATURES", "SPARSE_ROWS", "build_model", "sparse_keys")
+_WIDTH = 88
+#: Paddle's class -> (Rec SDK's module, its functions, TensorFlow's class of the dense variables)
+_KINDS = {
+    "Adam": ("lazy_adam", "create_hash_optimizer_by_address", "AdamOptimizer"),
+    "SGD": ("gradient_descent", "create_hash_optimizer_by_addr", "GradientDescentOptimizer"),
+}
+#: Supported arguments besides the learning rate -> their names; None: no effect on values.
+_SETTINGS: Mapping[str, Mapping[str, str | None]] = {
+    "Adam": {"beta1": "beta1", "beta2": "beta2", "epsilon": "epsilon", "lazy_mode": None, "use_multi_tensor": None},
+    "SGD": {},
+}
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """The optimizer of a project."""
+
+    kind: str = "Adam"
+    learning_rate: float = 0.001
+    settings: str = ""  #: further arguments as source text: `, beta1=0.8`
+
+    def values(self) -> dict[str, Any]:
+        """Return the variables of the templates."""
+        module, by_address, dense = _KINDS[self.kind]
+        return {
+            "sparse_module": module,
+            "by_address": by_address,
+            "dense_optimizer": dense,
+            "settings": self.settings,
+            "learning_rate": self.learning_rate,
+        }
+
+
+def _trained(path: str, optimizer: Optimizer | None) -> _Trained:
+    """Return the optimizer of a project that trains as the trainer beside a model does.
+
+    Args:
+        path: the file of the model.
+        optimizer: the optimizer that `create_optimizer` returns; None without a trainer.
+
+    Raises:
+        MigrateError: projects do not support the optimizer, or one of its arguments.
+    """
+    if optimizer is None:
+        return _Trained()
+    where = f"{path}: line {optimizer.line} of {TRAINER}"
+    if optimizer.name not in _KINDS:
+        raise MigrateError(
+            f"{where}: projects support Adam and SGD, not {optimizer.name}; use one of these there, and change "
+            "train_step of main.py afterwards"
+        )
+    allowed, arguments = _SETTINGS[optimizer.name], dict(optimizer.arguments)
+    rate = arguments.pop("learning_rate", _Trained.learning_rate)
+    unknown = [name for name, value in arguments.items() if name not in allowed and value is not False]
+    if unknown:
+        raise MigrateError(f"{where}: projects do not support `{unknown[0]}` of {optimizer.name}; remove it")
+    named = [(allowed.get(name), value) for name, value in arguments.items()]
+    return _Trained(optimizer.name, float(rate), "".join(f", {name}={value!r}" for name, value in named if name))
 
 
 @dataclass(frozen=True)
@@ -32,7 +92,7 @@ class ProjectFacts:
     has_timestamp: bool
     label_type: str  #: dtype of labels in TFRecords: `int64` or `float32`
     call: str = ""  #: for a TensorFlow model: the call in main.py
-    training: Trained = field(default_factory=Trained)
+    training: _Trained = field(default_factory=_Trained)
 
     def values(self) -> dict[str, Any]:
         """Return the variables of the templates; collections are Python source text."""
@@ -116,10 +176,10 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
     if framework == "tensorflow":
         from migrate.project import tensorflow
 
-        found = tensorflow.converted(source, text, schema, entry)
-        check_bound(source, text, found.module)
+        facts = tensorflow.converted(source, text, schema, entry)
+        check_bound(source, text, facts.module)
         arguments = dict(schema.model.arguments)
-        return ProjectFacts(source.name, found.module, found.name, arguments, schema, schema_text, *data, found.call)
+        return ProjectFacts(source.name, facts.module, facts.name, arguments, schema, schema_text, *data, facts.call)
     if entry:
         raise MigrateError(f"--entry is for TensorFlow models, and {source} is none; remove it")
     name, arguments, module, training = _from_paddle(source, text, schema)
@@ -127,7 +187,7 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
     return ProjectFacts(source.name, module, name, arguments, schema, schema_text, *data, training=training)
 
 
-def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str, Trained]:
+def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str, _Trained]:
     """Return the model class, its arguments, the text of the converted module, and its optimizer."""
     from migrate.source.driver.run import siblings_of
     from migrate.source.paddle import convert
@@ -141,7 +201,7 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
         raise MigrateError(f"{source} has no model to convert; give the file of a Paddle or TensorFlow model")
     name, arguments = convert.model_arguments(str(source), text, schema, beside)
     _, program = convert.follow(str(source), text, schema, beside)
-    training = trained(str(source), program.optimizer if program else None)
+    training = _trained(str(source), program.optimizer if program else None)
     return name, dict(arguments), result.converted, training
 
 
@@ -162,3 +222,37 @@ def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:
                 f"{path}: `data.{name}` has {count} columns, but `input` has {wanted}; correct one of the two"
             )
     return True, spec.timestamp is not None, "float32" if spec.label_type == "float" else "int64"
+
+
+def literal(name: str, value: object) -> str:
+    """Return the text of `value` for the line `name = value`: one line, or one for each item where that is long."""
+    return _laid_out(value, len(name) + 3, 0)
+
+
+def _laid_out(value: object, used: int, indent: int) -> str:
+    flat = _flat(value)
+    if not isinstance(value, list | dict) or not value or used + len(flat) <= _WIDTH:
+        return flat
+    inner = " " * (indent + 4)
+    if isinstance(value, dict):
+        items = [f"{_flat(key)}: " for key in value]
+        items = [
+            lead + _laid_out(item, indent + 5 + len(lead), indent + 4)
+            for lead, item in zip(items, value.values(), strict=True)
+        ]
+        opened, closed = "{", "}"
+    else:
+        items = [_laid_out(item, indent + 5, indent + 4) for item in value]
+        opened, closed = "[", "]"
+    lines = "".join(f"{inner}{item},\n" for item in items)
+    return f"{opened}\n{lines}{' ' * indent}{closed}"
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flat, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_flat(key)}: {_flat(item)}' for key, item in value.items())}}}"
+    return repr(value)

@@ -57,19 +57,19 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
     texts = _converted(source, inputs)
     config = settings(texts.kept)
     data = list(_data(source, config))
-    made = _made(source, texts, [path.as_posix() for path in data], _has_all(data, config))
-    clash = sorted({*made} & {*texts.converted, *texts.kept})
+    texts_of_project = _made(source, texts, [path.as_posix() for path in data], _has_all(data, config))
+    clash = sorted({*texts_of_project} & {*texts.converted, *texts.kept})
     if clash:
         raise MigrateError(f"{source / clash[0]}: the project has a file of this name; rename it")
     with new_folder(output, replace=force) as target:
         for name, text in {**texts.kept, **texts.converted}.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes(decode(source_bytes(source / name)).encode(text))
-        for name, text in made.items():
+        for name, text in texts_of_project.items():
             (target / name).write_text(text, encoding="utf-8")
         for path in data:
             _copy(source / path, target / path)
-    return sorted([*texts.kept, *texts.converted, *made, *(f"{path.as_posix()}" for path in data)])
+    return sorted([*texts.kept, *texts.converted, *texts_of_project, *(f"{path.as_posix()}" for path in data)])
 
 
 def _converted(source: Path, inputs: Batch) -> _Texts:
@@ -132,12 +132,12 @@ def _data(source: Path, config: Mapping[str, object]) -> Iterator[Path]:
     """Yield the files and folders below the model's folder that its settings name, up to a bound on their size."""
     root = source.resolve()
     named = {str(value) for value in config.values() if isinstance(value, str) and value.strip(". /")}
-    found = []
+    files = []
     for text in sorted(named):
         path = (root / text.replace("{workspace}", ".")).resolve()
         if path.exists() and path.is_relative_to(root) and path != root and path.suffix not in {".py", ".yaml", ".yml"}:
-            found.append(path.relative_to(root))
-    chosen = [path for path in found if not any(other in path.parents for other in found)]
+            files.append(path.relative_to(root))
+    chosen = [path for path in files if not any(other in path.parents for other in files)]
     large = sum(_size(source / path) for path in chosen) > MOST * 2**20
     if not large and not any(not_copied(source / path, source) for path in chosen):
         yield from chosen

@@ -86,16 +86,16 @@ def _is_placeholder(node: ast.AST) -> bool:
 
 def _placeholders(function: Function) -> Iterator[tuple[ast.Call, list[str]]]:
     """Yield the placeholders that a function creates, with their possible names, most reliable first."""
-    given: dict[ast.AST, list[str]] = {}
+    fed: dict[ast.AST, list[str]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            given[node.value] = _target(node.targets[0])
+            fed[node.value] = _target(node.targets[0])
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                given[value] = [key.value] if isinstance(key, ast.Constant) and isinstance(key.value, str) else []
+                fed[value] = [key.value] if isinstance(key, ast.Constant) and isinstance(key.value, str) else []
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and _is_placeholder(node):
-            yield node, [*_own_name(node), *given.get(node, [])]
+            yield node, [*_own_name(node), *fed.get(node, [])]
 
 
 def _at_top(tree: ast.Module) -> Iterator[tuple[ast.Assign, ast.Call, list[str]]]:
@@ -172,13 +172,13 @@ def _reads(node: ast.AST, name: str) -> bool:
     return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))
 
 
-def _check_readers(source: Path, tree: ast.Module, function: Function, made: ast.Assign, name: str) -> None:
+def _check_readers(source: Path, tree: ast.Module, function: Function, assignment: ast.Assign, name: str) -> None:
     """Raise MigrateError if another function, which has no features, also uses a placeholder of the file."""
     inside = {id(node) for node in ast.walk(function)}
     for top in tree.body:
         for node in ast.walk(top) if isinstance(top, ast.FunctionDef | ast.ClassDef) else ():
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
                 raise MigrateError(
-                    f"{source}: line {node.lineno}: the placeholder `{name}` of line {made.lineno} is used here and "
-                    f"in `{function.name}`; pass it as an argument"
+                    f"{source}: line {node.lineno}: the placeholder `{name}` of line {assignment.lineno} is used here "
+                    f"and in `{function.name}`; pass it as an argument"
                 )

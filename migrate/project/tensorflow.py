@@ -97,11 +97,11 @@ def _function(source: Path, model: Model, method: str) -> Function:
             )
         return model
     methods = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
-    found = [method] if method else [name for name in METHODS if name in methods]
-    if len(found) != 1 or found[0] not in methods:
-        asked = f"no method `{method}`" if method else f"{len(found)} methods that may build the model"
+    candidates = [method] if method else [name for name in METHODS if name in methods]
+    if len(candidates) != 1 or candidates[0] not in methods:
+        asked = f"no method `{method}`" if method else f"{len(candidates)} methods that may build the model"
         raise MigrateError(f"{source}: `{model.name}` has {asked}; give --entry {model.name}.METHOD")
-    return methods[found[0]]
+    return methods[candidates[0]]
 
 
 def _call(source: Path, model: Model, function: Function, arguments: Mapping[str, object]) -> str:
@@ -109,10 +109,10 @@ def _call(source: Path, model: Model, function: Function, arguments: Mapping[str
     parameters = function.args.posonlyargs + function.args.args
     is_method = isinstance(model, ast.ClassDef)
     where = f"{source}: line {function.lineno}: `{function.name}`"
-    given = parameters[is_method:]
-    if not given:
+    own = parameters[is_method:]
+    if not own:
         raise MigrateError(f"{where} has no parameter; add the parameter `features`, a dict of feature to ids [batch]")
-    required = given[1 : len(given) - len(function.args.defaults)]
+    required = own[1 : len(own) - len(function.args.defaults)]
     required += [
         arg for arg, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if not value
     ]
@@ -123,7 +123,7 @@ def _call(source: Path, model: Model, function: Function, arguments: Mapping[str
                 f"{where} requires `{argument.arg}`, which the project does not have; add a default value, or a value "
                 "in `model.arguments` of the schema"
             )
-    training = [f"{arg.arg}=is_train" for arg in given + function.args.kwonlyargs if arg.arg in TRAINING]
+    training = [f"{arg.arg}=is_train" for arg in own + function.args.kwonlyargs if arg.arg in TRAINING]
     settings = ["**MODEL_ARGUMENTS"] if arguments else []
     if is_method:
         chosen = "" if function.name == "__call__" else f".{function.name}"

@@ -40,6 +40,6 @@ def check_switches(name: str, switches: Switches) -> None:
 
 def target_of(name: str) -> Target:
     """Return the target with this name, one of `NAMES`."""
-    found = importlib.import_module(f"migrate.targets.{name}").TARGET
-    assert isinstance(found, Target)
-    return found
+    target = importlib.import_module(f"migrate.targets.{name}").TARGET
+    assert isinstance(target, Target)
+    return target

@@ -222,7 +222,7 @@ class Target:
         used = {name: local for name, local in used.items() if name not in whole}
         for module in sorted({self.functions[name].module for name in used}):
             names = sorted(name for name in used if self.functions[name].module == module)
-            given = [(self.functions[name].name, used[name]) for name in names]
-            parts = [name if name == local else f"{name} as {local}" for name, local in given]
+            pairs = [(self.functions[name].name, used[name]) for name in names]
+            parts = [name if name == local else f"{name} as {local}" for name, local in pairs]
             lines.append(f"from {module} import {', '.join(parts)}{newline}")
         return "".join(lines)

@@ -22,10 +22,10 @@ SSD_PATH = "embedding_storage"
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates an EmbeddingVariable."""
-    given = keywords(
+    arguments = keywords(
         embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
     ) + _ev_option(spelling, "" if CONSTANT.search(table.initializer) else table.rows)
-    return call(spelling.function("create_table"), [table.name_text, *given], lead, spelling.newline)
+    return call(spelling.function("create_table"), [table.name_text, *arguments], lead, spelling.newline)
 
 
 def _ev_option(spelling: Spelling, rows: str) -> list[str]:

@@ -62,13 +62,13 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
 
 def _optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
     """Return the call that creates a table optimizer; rates become floats, because the SDK rejects integers."""
-    given = [(k, f"{v}.0" if k in RATES and v.isdecimal() else v) for k, v in arguments]
+    spelled = [(k, f"{v}.0" if k in RATES and v.isdecimal() else v) for k, v in arguments]
     if module.endswith("gradient_descent_by_addr"):
-        rates = ", ".join(f"{name}={value}" for name, value in [*given, ("weight_decay", "0.0")])
+        rates = ", ".join(f"{name}={value}" for name, value in [*spelled, ("weight_decay", "0.0")])
         return f"{module}.create_hash_optimizer_by_addr({rates})"
     if module.endswith("_by_addr"):
-        return hash_optimizer(module, given).replace("create_hash_optimizer(", "create_hash_optimizer_by_address(")
-    return hash_optimizer(module, given)
+        return hash_optimizer(module, spelled).replace("create_hash_optimizer(", "create_hash_optimizer_by_address(")
+    return hash_optimizer(module, spelled)
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:

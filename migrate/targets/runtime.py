@@ -94,16 +94,16 @@ def _arguments(spelling: Spelling, function: str) -> str:
 
 def _lacks(switches: Switches) -> dict[str, str]:
     counting = "--admission" if switches.admission else "--eviction" if switches.eviction else ""
-    found = {}
+    lacking = {}
     if counting:
-        found = {name: f"pooled lookup with {counting}" for name in FUNCTIONS if name.endswith("_lookup_sparse")}
-        found |= dict.fromkeys(HOMES["runtime.feature_column"], f"embedding column with {counting}")
-        found["l2_loss"] = f"term over all rows of a table with {counting}"
+        lacking = {name: f"pooled lookup with {counting}" for name in FUNCTIONS if name.endswith("_lookup_sparse")}
+        lacking |= dict.fromkeys(HOMES["runtime.feature_column"], f"embedding column with {counting}")
+        lacking["l2_loss"] = f"term over all rows of a table with {counting}"
     if counting or switches.modify_graph:
-        found["Embedding"] = f"Keras layer with {counting or '--modify-graph'}"
+        lacking["Embedding"] = f"Keras layer with {counting or '--modify-graph'}"
     if switches.modify_graph:
-        found |= dict.fromkeys(HOMES["runtime.feature_column"], "embedding column with --modify-graph")
-    return found
+        lacking |= dict.fromkeys(HOMES["runtime.feature_column"], "embedding column with --modify-graph")
+    return lacking
 
 
 def _refuses(switches: Switches) -> Iterator[str]:

@@ -57,9 +57,9 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def _kind(initializer: str) -> str:
-    found = CONSTANT.search(initializer)
+    matched = CONSTANT.search(initializer)
     kind = "uniform" if "uniform" in initializer else "normal"
-    return kind if found is None else found[2] or {"zeros": "0.0", "ones": "1.0"}[found[1]]
+    return kind if matched is None else matched[2] or {"zeros": "0.0", "ones": "1.0"}[matched[1]]
 
 
 def _lookup(spelling: Spelling, lookup: LookupText) -> str:

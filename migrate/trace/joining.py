@@ -61,19 +61,19 @@ def _ended(ended: str, code: int) -> str:
 
 def _environment(records: Sequence[Record]) -> dict[str, str | None]:
     """Return the variables of the first process that has each: one that is set in any process decides."""
-    found: dict[str, str | None] = {}
+    environment: dict[str, str | None] = {}
     for record in records:
         for name, value in record.environment.items():
-            found[name] = value if found.get(name) is None else found[name]
-    return found
+            environment[name] = value if environment.get(name) is None else environment[name]
+    return environment
 
 
 def _files(records: Sequence[Record]) -> dict[str, str]:
-    found: dict[str, set[str]] = {}
+    files: dict[str, set[str]] = {}
     for record in records:
         for path, digest in record.files.items():
-            found.setdefault(path, set()).add(digest)
-    return {path: next(iter(digests)) for path, digests in found.items() if len(digests) == 1}
+            files.setdefault(path, set()).add(digest)
+    return {path: next(iter(digests)) for path, digests in files.items() if len(digests) == 1}
 
 
 def _graphs(records: Sequence[Record]) -> tuple[GraphRecord, ...]:

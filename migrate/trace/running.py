@@ -44,11 +44,11 @@ def run_traced(command: Sequence[str], root: Path, steps: int) -> Traced:
 
 def _kept(record: Record, folder: Path) -> tuple[Record, dict[str, bytes]]:
     """Return the record with names of its own for the files of its graphs, and these files."""
-    found: dict[str, bytes] = {}
+    kept: dict[str, bytes] = {}
     graphs = []
     for number, graph in enumerate(record.graphs):
         name = f"graph{number}.meta" if graph.graph else ""
         graphs.append(replace(graph, graph=name))
         if name:
-            found[name] = (folder / graph.graph).read_bytes()
-    return replace(record, graphs=tuple(graphs)), found
+            kept[name] = (folder / graph.graph).read_bytes()
+    return replace(record, graphs=tuple(graphs)), kept

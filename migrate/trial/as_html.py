@@ -72,12 +72,12 @@ def _pictures(trial: Trial) -> Iterator[Picture]:
 
 
 def _rows(trial: Trial) -> Iterator[Picture]:
-    for number, one in enumerate(one for one in trial.tables[:_PICTURED] if one.rows):
-        title = f"rows of {one.name}, step by step"
-        name = words.short_names(trial)[one.name]
-        text = f"{one.used:,} rows needed of {one.shape[0]:,}"
+    for number, table in enumerate(one for one in trial.tables[:_PICTURED] if one.rows):
+        title = f"rows of {table.name}, step by step"
+        name = words.short_names(trial)[table.name]
+        text = f"{table.used:,} rows needed of {table.shape[0]:,}"
         yield Picture(
-            Markup(rows_picture.draw(one.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(one)}"
+            Markup(rows_picture.draw(table.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(table)}"
         )
 
 

@@ -118,13 +118,13 @@ class Trial:
 def losses_of(original: Ended, moved: Ended) -> tuple[Losses, ...]:
     """Return the losses that both computed at the same steps, as far as both went."""
     steps = min(original.steps, moved.steps)
-    found = []
+    losses = []
     for name, ours in original.data.get("losses", {}).items():
         theirs = moved.data.get("losses", {}).get(name, ())
         pairs = [(a, b) for a, b in zip(ours[:steps], theirs[:steps], strict=False) if a is not None and b is not None]
         if pairs:
-            found.append(Losses(name, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
-    return tuple(sorted(found, key=lambda one: -len(one.original)))
+            losses.append(Losses(name, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
+    return tuple(sorted(losses, key=lambda one: -len(one.original)))
 
 
 def are_equal(losses: Sequence[Losses]) -> bool:
@@ -152,11 +152,11 @@ def _table(moving: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping
         has = next((one for one in reversed(counted["rows"].get(name, ())) if one), rows[-1])
         on_demand = round(counted["bytes"].get(name, every) * min(1.0, rows[-1] / has))
     before = math.prod(shape) * _FLOAT * (1 + moving["slots"])
-    made = moving["made"].partition(" in ")[0]
+    place = moving["made"].partition(" in ")[0]
     rules = tuple(moving["rules"])
     ids = _ids(counted.get("raw", {}).get(name, ()))
     sizes = before, every, on_demand, tuple(rows)
-    return Table(name, shape, moving["slots"], rules, moving["lookups"], made, *sizes, moving["bound"], ids)
+    return Table(name, shape, moving["slots"], rules, moving["lookups"], place, *sizes, moving["bound"], ids)
 
 
 def _ids(rows: Sequence[tuple[int, int]]) -> Ids | None:

@@ -171,11 +171,11 @@ def sharing(table: Table) -> str:
     """Return how many ids share a row; empty where none are hashed."""
     if table.ids is None:
         return ""
-    one = table.ids
-    lookups = _percent(one.lookups_sharing, one.lookups)
+    ids = table.ids
+    lookups = _percent(ids.lookups_sharing, ids.lookups)
     return (
-        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another id, as they "
-        f"are hashed or divided into buckets, and use {one.rows:,} rows; {lookups} of lookups read such a row"
+        f"{ids.sharing:,} of {ids.ids:,} ids ({_percent(ids.sharing, ids.ids)}) share a row with another id, as they "
+        f"are hashed or divided into buckets, and use {ids.rows:,} rows; {lookups} of lookups read such a row"
     )
 
 

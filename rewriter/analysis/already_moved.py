@@ -14,5 +14,5 @@ def moved_before(view: GraphView) -> set[str]:
     """Return the names of the variables that an earlier rewrite replaced, and of those that it made."""
     variables = view.of_type(*VARIABLES)
     names = {op: view.attribute(op, "table_name").s.decode() for op in view.of_type("RecTableHandle")}
-    found = [name for op, name in names.items() if op == f"{SCOPE}{name}/created"]
-    return {*found, *named(view, found, variables, ()), *(one for one in variables if one.startswith(SCOPE))}
+    moved = [name for op, name in names.items() if op == f"{SCOPE}{name}/created"]
+    return {*moved, *named(view, moved, variables, ()), *(one for one in variables if one.startswith(SCOPE))}

@@ -51,14 +51,14 @@ class _Whole(Refused):
     """The last op of the path uses the whole variable."""
 
 
-def _why_whole(found: _Whole, pick: Pick | None) -> Refused:
+def _why_whole(whole: _Whole, pick: Pick | None) -> Refused:
     """Extend the reason if the op that uses the whole variable selects rows, or if an op after it does."""
-    if pick is None or found.path != pick.path[: len(found.path)]:
-        return found
-    if pick.op == found.path[-1]:
+    if pick is None or whole.path != pick.path[: len(whole.path)]:
+        return whole
+    if pick.op == whole.path[-1]:
         what = "parts of rows" if pick.type in _NESTED else "rows"
         return Refused(f"{pick.type} `{pick.op}` selects {what} of it and is not a lookup: {_REMEDY}", *pick.path)
-    return Refused(f"{found.reason}, and {pick.type} `{pick.op}` selects rows of the result: {_REMEDY}", *pick.path)
+    return Refused(f"{whole.reason}, and {pick.type} `{pick.op}` selects rows of the result: {_REMEDY}", *pick.path)
 
 
 @dataclass
@@ -228,11 +228,11 @@ class _Finder:
         if kind in FUSED:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
         elif kind in DENSE:
-            found = dense_update(self.view, op, name, self._variable, self._start)
-            if isinstance(found, Mismatch):
-                uses.unknown.append((path, found))
+            update = dense_update(self.view, op, name, self._variable, self._start)
+            if isinstance(update, Mismatch):
+                uses.unknown.append((path, update))
             else:
-                self._update(found, uses, path)
+                self._update(update, uses, path)
         elif writes_rows(self.view, op):
             self._write(name, op, uses, path)
         elif kind in _SUBTRACTIONS:
@@ -303,26 +303,26 @@ class _Finder:
 
     def _given_rows(self, use: Use) -> bool:
         """Whether an op that calls functions is given the value of the variable, and they do not look it up."""
-        given = self.view.inputs(use.op)[use.input]
-        if is_handle(self.view, given) or self.view.type(given.op).startswith(("Variable", "Ref")):
+        indices = self.view.inputs(use.op)[use.input]
+        if is_handle(self.view, indices) or self.view.type(indices.op).startswith(("Variable", "Ref")):
             return False  # a handle, or a reference: what is given may be written, or read later
         return not any(one.type in LOOKUPS for one in inner_uses(self.view, use))
 
     def _wholes(self, name: str, uses: _Uses) -> WholeUses:
         """Return the uses of the whole variable that a table replaces; refuse a variable that has others."""
         unknown = [path[-1] for path, _ in uses.unknown]
-        found = sort_whole_uses(self.view, name, uses.wholes, uses.updates, unknown, uses.writes)
+        sorted_uses = sort_whole_uses(self.view, name, uses.wholes, uses.updates, unknown, uses.writes)
         # Without lookups there is no table, and a use of the whole variable is the reason.
-        if found.refused or (uses.wholes and not uses.lookups):
-            use = found.refused or uses.wholes[0]
+        if sorted_uses.refused or (uses.wholes and not uses.lookups):
+            use = sorted_uses.refused or uses.wholes[0]
             if functions_of(self.view.nodes[use.op], self.view.functions):
                 raise Refused(why_not_entered(self.view, Use(use.op, use.input), LOOKUPS), *use.path)
             kind = self.view.type(use.op)
-            trained = bool(found.refused and uses.lookups and kind in PRODUCTS)
+            trained = bool(sorted_uses.refused and uses.lookups and kind in PRODUCTS)
             raise _Whole(f"{kind} `{use.op}` uses the whole variable{_SAMPLED if trained else ''}", *use.path)
         for path, mismatch in uses.unknown:
             self._update(mismatch, uses, path)
-        return found
+        return sorted_uses
 
     def _of_handle(self, op: str) -> bool:
         """Whether an op takes the shape of the variable's handle, as gradients of nested loops do, not of its value."""
@@ -334,12 +334,12 @@ class _Finder:
             raise Refused(f"`{op}` gathers along another axis than the rows", *path)
         return self.view.inputs(op)[1]
 
-    def _update(self, found: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:
-        if isinstance(found, Refusal):
-            raise Refused(found.reason, *found.path)
-        if isinstance(found, Mismatch):
-            raise Refused(why_not_a_step(self.view, path[-1], found), *path)
-        uses.updates.append(found)
+    def _update(self, update: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:
+        if isinstance(update, Refusal):
+            raise Refused(update.reason, *update.path)
+        if isinstance(update, Mismatch):
+            raise Refused(why_not_a_step(self.view, path[-1], update), *path)
+        uses.updates.append(update)
 
     def _variable(self, tensor: Tensor) -> str:
         slot = source(self.view, tensor).op
@@ -365,5 +365,5 @@ def _may_resize(view: GraphView, op: str, size: tuple[int, ...]) -> bool:
         or view.attribute(op, "validate_shape").b
     ):
         return False
-    given = view.shape(view.inputs(op)[1])
-    return not given.is_fully_defined() or tuple(given) != size
+    new_shape = view.shape(view.inputs(op)[1])
+    return not new_shape.is_fully_defined() or tuple(new_shape) != size

@@ -82,7 +82,7 @@ def why_not_saved(view: GraphView, table: Table) -> tuple[str, str] | None:
 
 def find_savers(view: GraphView, tables: Sequence[Table]) -> tuple[SaverPart, ...]:
     """Return every SaveV2 and RestoreV2 that includes one of the tables."""
-    found: dict[str, list[SavedTable]] = {}
+    savers: dict[str, list[SavedTable]] = {}
     for table in tables:
         met = _met(view, table.variables)
         for ops in _savers(view, table, met):
@@ -92,8 +92,8 @@ def find_savers(view: GraphView, tables: Sequence[Table]) -> tuple[SaverPart, ..
                 numbers, variables, assignments = zip(*met[op], strict=True)
                 shard = server_of(view, table, variables[0]) if len(ops) > 1 else None
                 own = SavedTable(table.name, numbers, assignments, pieces, tuple(slots), shard)
-                found.setdefault(op, []).append(own)
-    return tuple(_part(view, op, saved) for op, saved in found.items())
+                savers.setdefault(op, []).append(own)
+    return tuple(_part(view, op, saved) for op, saved in savers.items())
 
 
 def server_of(view: GraphView, table: Table, variable: str) -> int:
@@ -117,13 +117,13 @@ def _savers(view: GraphView, table: Table, met: Mapping[str, Sequence[tuple[int,
             path = view.inputs(path.op)[0]
         savers.setdefault((view.type(op), path), []).append(op)
     parts = {piece.name for piece in table.pieces}
-    found = []
+    tensors = []
     for ops in savers.values():
         # Several ops that each have a part, and each those of its own server, are one Saver.
         servers = [{server_of(view, table, one) for _, one, _ in met[op] if one in parts} for op in ops]
         apart = all(len(own) == 1 for own in servers) and len(set.union(*servers)) == len(ops)
-        found += [ops] if apart else [[op] for op in ops]
-    return found
+        tensors += [ops] if apart else [[op] for op in ops]
+    return tensors
 
 
 def _saved(view: GraphView, met: Mapping[str, Sequence[tuple[int, str, str]]]) -> dict[str, tuple[str, str]]:
@@ -150,9 +150,9 @@ def _whole(table: Table, saved: Mapping[str, tuple[str, str]]) -> bool:
         f"{table.rows}{sizes} {start},{part.rows}{cuts}" for start, part in zip(starts, table.pieces, strict=False)
     ]
     for group in _groups(table, saved):
-        found = [saved[one][1] for one in group]
+        slices = [saved[one][1] for one in group]
         # Without slices each part is a tensor of its own; with slices all parts share one name.
-        if any(found) and (found != wanted or len({saved[one][0] for one in group}) != 1):
+        if any(slices) and (slices != wanted or len({saved[one][0] for one in group}) != 1):
             return False
     return True
 
@@ -166,15 +166,15 @@ def _part(view: GraphView, op: str, tables: list[SavedTable]) -> SaverPart:
 
 def _met(view: GraphView, variables: Sequence[str]) -> dict[str, list[tuple[int, str, str]]]:
     """Return the variables in each SaveV2 or RestoreV2, as (position, variable, op that assigns the restored value)."""
-    found: dict[str, list[tuple[int, str, str]]] = {}
+    places: dict[str, list[tuple[int, str, str]]] = {}
     for variable in variables:
         for use in _uses(view, variable):
             kind = view.type(use.op)
             if kind == "SaveV2":
-                found.setdefault(use.op, []).append((use.input - _FIRST_SAVED, variable, ""))
+                places.setdefault(use.op, []).append((use.input - _FIRST_SAVED, variable, ""))
             elif kind in ASSIGNMENTS and use.input == 0 and (source := restored_by(view, use.op)):
-                found.setdefault(source.op, []).append((source.output, variable, use.op))
-    return found
+                places.setdefault(source.op, []).append((source.output, variable, use.op))
+    return places
 
 
 def _uses(view: GraphView, op: str) -> Iterator[Use]:

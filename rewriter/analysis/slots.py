@@ -26,12 +26,12 @@ def is_slot(view: GraphView, name: str, variables: Iterable[str]) -> bool:
 def slot_starts(view: GraphView, table: Table) -> tuple[SlotStart, ...]:
     """Return the ops that assign a slot of the table the number that it starts with."""
     numbers = [(one, owner, at) for owner, one in enumerate(table.optimizers) for at in range(len(one.slots))]
-    found = []
+    starts = []
     for (optimizer, owner, at), slots in zip(numbers, table.slots_by_number, strict=True):
         for part, slot in enumerate(slots):
             uses = (use for use in carried_uses(view, slot) if _starts(view, use, optimizer.starts[at]))
-            found += [SlotStart(use.op, owner, at, part) for use in uses]
-    return tuple(found)
+            starts += [SlotStart(use.op, owner, at, part) for use in uses]
+    return tuple(starts)
 
 
 def _starts(view: GraphView, use: Use, start: float) -> bool:
@@ -42,10 +42,10 @@ def _starts(view: GraphView, use: Use, start: float) -> bool:
 
 
 def _in_loop(view: GraphView, use: Use) -> bool:
-    given = view.inputs(use.op)[0].op
-    while view.type(given) not in ENTRIES and carries(view, Use(given, 0)):
-        given = view.inputs(given)[0].op
-    return view.type(given) in ENTRIES
+    entered = view.inputs(use.op)[0].op
+    while view.type(entered) not in ENTRIES and carries(view, Use(entered, 0)):
+        entered = view.inputs(entered)[0].op
+    return view.type(entered) in ENTRIES
 
 
 def why_slots_stay(view: GraphView, table: Table, fitness: Fitness) -> tuple[str, str] | None:

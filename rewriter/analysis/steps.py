@@ -39,23 +39,23 @@ def why_fetched(view: GraphView, op: str) -> str | None:
     return f"no op waits for `{op}`, so that the program fetches it, and with it all rows: put it into tf.group"
 
 
-def why_not_a_step(view: GraphView, op: str, found: Mismatch) -> str:
+def why_not_a_step(view: GraphView, op: str, mismatch: Mismatch) -> str:
     """Return why an op that writes rows, or all of them, is not the step of an optimizer that tables have."""
     kind, scope = view.type(op), _SCOPE.match(op)
     owner = f" of {scope[1]}" if scope else ""
     if kind in DENSE:
-        return f"the gradient of its step `{op}` has all rows: at `{found.op}` {found.reason}"
+        return f"the gradient of its step `{op}` has all rows: at `{mismatch.op}` {mismatch.reason}"
     return f"{kind} `{op}`{owner} changes all its rows, and is no step that a table has: train it with {_KNOWN}, {_OWN}"
 
 
 def why_stepped_whole(view: GraphView, lookups: Sequence[Lookup], sets: Sequence[Assignment]) -> tuple[str, str] | None:
     """Return why a step that assigns all rows keeps a variable, with the op: a table would write them all, too."""
     ops = {one.op for one in lookups}
-    for one in sets:
-        if not ops.isdisjoint(computed_from(view, [one.value])):
+    for names in sets:
+        if not ops.isdisjoint(computed_from(view, [names.value])):
             return (
-                f"`{one.op}` assigns all its rows at every step, so that a table would gain nothing: train it with "
+                f"`{names.op}` assigns all its rows at every step, so that a table would gain nothing: train it with "
                 f"{_KNOWN}, and a softmax over all rows by tf.nn.sampled_softmax_loss",
-                one.op,
+                names.op,
             )
     return None

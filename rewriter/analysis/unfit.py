@@ -79,10 +79,10 @@ class Fitness:
 
     @functools.cached_property
     def _sharing(self) -> dict[tuple[str, str], list[str]]:
-        found: dict[tuple[str, str], list[str]] = {}
+        sharing: dict[tuple[str, str], list[str]] = {}
         for name in self.view.of_type(*VARIABLES):
-            found.setdefault(self._shared_name(name), []).append(name)
-        return found
+            sharing.setdefault(self._shared_name(name), []).append(name)
+        return sharing
 
     def _shared_name(self, name: str) -> tuple[str, str]:
         container, shared = (self.view.attribute(name, one).s.decode() for one in ("container", "shared_name"))

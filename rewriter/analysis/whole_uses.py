@@ -64,12 +64,12 @@ def sort_whole_uses(
         # Of a step that is not understood, its arithmetic is not known either: the step is the reason then.
         if use.op in arithmetic or (unknown and view.type(use.op) in ARITHMETIC):
             continue
-        found = (forward_terms(view, variable, use.op) or []) if in_loss or unknown else []
-        read = None if found else _read(view, variable, use)
+        forward = (forward_terms(view, variable, use.op) or []) if in_loss or unknown else []
+        read = None if forward else _read(view, variable, use)
         logged = view.type(use.op).endswith("Summary")
-        if not found and (read is None or use.op in trained or (unknown and not logged)):
+        if not forward and (read is None or use.op in trained or (unknown and not logged)):
             return WholeUses(refused=use)
-        terms += found
+        terms += forward
         reads += [read] if read else []
     return WholeUses(tuple(reads), tuple(dict.fromkeys(terms)))
 
@@ -96,14 +96,14 @@ def _ordering(view: GraphView, variable: str, op: str) -> Iterator[str]:
     """
     pending, known = [op], {op}
     while pending:
-        one = pending.pop()
-        if view.controls(one):
-            yield one
-        for given in view.inputs(one):
-            apart = view.type(given.op) in CONTROL_FLOW or source(view, given).op == variable
-            if given.op not in known and not apart:
-                known.add(given.op)
-                pending.append(given.op)
+        tensor = pending.pop()
+        if view.controls(tensor):
+            yield tensor
+        for before in view.inputs(tensor):
+            apart = view.type(before.op) in CONTROL_FLOW or source(view, before).op == variable
+            if before.op not in known and not apart:
+                known.add(before.op)
+                pending.append(before.op)
 
 
 def is_handle(view: GraphView, tensor: Tensor) -> bool:

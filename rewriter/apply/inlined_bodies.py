@@ -33,15 +33,15 @@ def can_be_built(view: GraphView, call: str) -> bool:
     return kind not in _WHILES or bool(functions[0].signature.output_arg[0].type == tf.bool.as_datatype_enum)
 
 
-def _flagged(one: Any) -> bool:
-    return _XLA in one.attr and bool(one.attr[_XLA].b)
+def _flagged(node: Any) -> bool:
+    return _XLA in node.attr and bool(node.attr[_XLA].b)
 
 
 def _functions(node: Any) -> list[str]:
     names = {"If": ("then_branch", "else_branch"), "While": ("cond", "body"), "Case": ("branches",)}
     wanted = names.get(node.op.removeprefix("Stateless"), ("f",))
-    found = [node.attr[name] for name in wanted if name in node.attr]
-    return [one.name for value in found for one in (value.func, *value.list.func) if one.name]
+    attributes = [node.attr[name] for name in wanted if name in node.attr]
+    return [one.name for value in attributes for one in (value.func, *value.list.func) if one.name]
 
 
 def build_call(view: GraphView, call: tf.Operation) -> list[tf.Tensor]:
@@ -101,20 +101,22 @@ class _Bodies:
         """Build a body in the current context; its outputs wait for all side effects of the function."""
         function = self._view.functions[name]
         body, flat = _tf_private.body_of(function)
-        given = {one.name: tensor for one, tensor in zip(function.signature.input_arg, arguments, strict=True)}
-        nodes = [node for node in body.node if node.name not in given]
+        fed = {one.name: tensor for one, tensor in zip(function.signature.input_arg, arguments, strict=True)}
+        nodes = [node for node in body.node if node.name not in fed]
         _leave_groups(nodes)
         del body.node[:]
         body.node.extend(nodes)
         read = {text.partition(":")[0] for node in nodes for text in node.input}
         wanted = [flat[function.ret[one.name]] for one in function.signature.output_arg]
-        made = [one for one in wanted if one.partition(":")[0] not in given]
+        asked = [one for one in wanted if one.partition(":")[0] not in fed]
         effects = sorted(set(function.control_ret.values()))
-        mapped = {f"{one}:0": tensor for one, tensor in given.items() if one in read}
-        built = tf.import_graph_def(body, mapped, [*made, *effects], name=re.sub("[^A-Za-z0-9]+", "_", name).strip("_"))
-        found = dict(zip([*made, *effects], built, strict=True))
-        outputs = [found[one] if one in found else given[one.partition(":")[0]] for one in wanted]
-        with tf.control_dependencies([found[one] for one in effects]):
+        mapped = {f"{one}:0": tensor for one, tensor in fed.items() if one in read}
+        built = tf.import_graph_def(
+            body, mapped, [*asked, *effects], name=re.sub("[^A-Za-z0-9]+", "_", name).strip("_")
+        )
+        tensors = dict(zip([*asked, *effects], built, strict=True))
+        outputs = [tensors[one] if one in tensors else fed[one.partition(":")[0]] for one in wanted]
+        with tf.control_dependencies([tensors[one] for one in effects]):
             return [tf.identity(one) for one in outputs] or [tf.constant(0)]
 
     def branches(self, choice: tf.Tensor, names: Sequence[str], arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -127,13 +129,13 @@ class _Bodies:
         if number == len(names) - 1:
             return self.build(names[number], arguments)
         here = tf.logical_not(choice) if choice.dtype == tf.bool else tf.equal(choice, number)
-        found: list[tf.Tensor] = v1.cond(
+        results: list[tf.Tensor] = v1.cond(
             here,
             lambda: self.build(names[number], arguments),
             lambda: self._branch(choice, names, arguments, number + 1),
             strict=True,
         )
-        return found
+        return results
 
     def loop(self, names: Sequence[str], arguments: Sequence[tf.Tensor], call: tf.Operation) -> list[tf.Tensor]:
         """Build a loop. Arguments that its body returns unchanged, such as variables, do not become loop variables."""
@@ -146,10 +148,10 @@ class _Bodies:
             return [values.get(number, argument) for number, argument in enumerate(arguments)]
 
         def step(*changing: tf.Tensor) -> list[tf.Tensor]:
-            made = self.build(names[1], all_of(changing))
-            return [made[number] for number in own]
+            next_values = self.build(names[1], all_of(changing))
+            return [next_values[number] for number in own]
 
-        found = v1.while_loop(
+        final = v1.while_loop(
             lambda *changing: self.build(names[0], all_of(changing))[0],
             step,
             [arguments[number] for number in own],
@@ -158,4 +160,4 @@ class _Bodies:
             back_prop=False,
             return_same_structure=True,
         )
-        return [tf.identity(one) for one in all_of(list(found))]
+        return [tf.identity(one) for one in all_of(list(final))]

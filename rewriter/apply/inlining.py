@@ -88,7 +88,7 @@ def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
 
     What reads a variable that the graph never looks up counts not: there is nothing to gain.
     """
-    found: dict[str, None] = {}
+    callers: dict[str, None] = {}
     for variable in variables:
         uses = list(carried_uses(view, variable))
         looked_up = any(view.type(one.op) in LOOKUPS and one.input == 0 for one in uses)
@@ -96,8 +96,8 @@ def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
             inner = list(inner_uses(view, use))
             reads = looked_up and bool(inner) and is_handle(view, view.inputs(use.op)[use.input])
             if (reads or any(one.type in LOOKUPS and one.input == 0 for one in inner)) and can_be_built(view, use.op):
-                found[use.op] = None
-    return list(found)
+                callers[use.op] = None
+    return list(callers)
 
 
 def _inline(
@@ -113,22 +113,24 @@ def _inline(
                 parts[f"{name}/done"] = tf.no_op("done")
             gone = _gone(name, outputs)
             parts[f"{name}/gone"] = gone
-            given = _variables_given(view, name)
+            numbers = _variables_given(view, name)
             with tf.control_dependencies([gone]):
-                for number in given:
+                for number in numbers:
                     tensor = call.inputs[number]
                     parts[f"{name}/gone/{number}"] = tf.compat.v1.placeholder(tensor.dtype, tensor.shape)
-    edits = _edits(view, name, len(outputs), given)
+    edits = _edits(view, name, len(outputs), numbers)
     for edit in edits.inputs:
         edit_input(graph, edit, parts[edit.by], undo)
     edit_controls(graph, ((wait, parts[wait.by]) for wait in edits.controls), undo)
     return edits, outputs
 
 
-def _edits(view: GraphView, name: str, outputs: int, given: Sequence[int]) -> _Inlining:
+def _edits(view: GraphView, name: str, outputs: int, numbers: Sequence[int]) -> _Inlining:
     tensors = [Tensor(name, number) for number in range(outputs)]
     inputs = [InputEdit(use, str(tensor), f"{name}/{tensor.output}") for tensor in tensors for use in view.uses(tensor)]
-    inputs += [InputEdit(Use(name, i), str(view.inputs(name)[i]), f"{name}/gone/{i}", same_shape=False) for i in given]
+    inputs += [
+        InputEdit(Use(name, i), str(view.inputs(name)[i]), f"{name}/gone/{i}", same_shape=False) for i in numbers
+    ]
     controls = [ControlEdit(op, (name,), f"{name}/done") for op in dict.fromkeys(view.waiting(name))]
     return _Inlining(tuple(inputs), (*controls, ControlEdit(name, (), f"{name}/gone")))
 

@@ -124,8 +124,8 @@ class _Parts:
 
     def op(self, part: str) -> tf.Operation:
         """Return the op of a part."""
-        found = self._parts[part]
-        return found.op if isinstance(found, tf.Tensor) else found
+        tensor = self._parts[part]
+        return tensor.op if isinstance(tensor, tf.Tensor) else tensor
 
     def waiting(self, waits: Iterable[ControlEdit]) -> Iterator[ControlEdit]:
         """Yield edits also for new lookups whose inherited control inputs are themselves replaced."""
@@ -188,7 +188,7 @@ class _Parts:
                 self._add_rest(table)
 
     def _add_table(self, table: Table) -> None:
-        made = table_for_variable(
+        runtime_table = table_for_variable(
             table.name,
             table.rows,
             table.dim,
@@ -198,11 +198,11 @@ class _Parts:
             devices=[self._graph.get_operation_by_name(part.name).device for part in table.pieces],
             **table_options(table.settings, table.buckets),
         )
-        self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
+        self._made[table.name], self._stocks[table.name] = runtime_table, let_restore_stock(runtime_table, table)
         for optimizer in table.optimizers if len(table.optimizers) > 1 else ():
-            for held in made.parts or [made]:
+            for held in runtime_table.parts or [runtime_table]:
                 held.slot_sets.number_of(optimizer)  # their sets are numbered as the plan counts them
-        self._parts[f"{table.name}/initializer"] = made.anchor.initializer
+        self._parts[f"{table.name}/initializer"] = runtime_table.anchor.initializer
         self._parts[f"{table.name}/gone"] = gone(table.name)
 
     def _add_lookup(self, table: Table, part: str, lookup: Lookup) -> None:
@@ -210,14 +210,14 @@ class _Parts:
         ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
         with _branch(old), self._waiting(lookup):
             keys = keys_of(lookup, ids)
-            found = sparse_lookup(
+            looked_up_rows = sparse_lookup(
                 self._made[table.name],
                 keys,
                 is_train=lookup.trains,
                 modify_graph=True,
                 access_and_evict_config=_admission(table.settings),
             )
-            rows = rows_of_variable(table, lookup, found, ids)
+            rows = rows_of_variable(table, lookup, looked_up_rows, ids)
             self._parts[part] = rows
             gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
             if any(op.type in RESOURCE_GATHERS for op in gathers):
@@ -230,17 +230,17 @@ class _Parts:
 
     def _add_row_ops(self, table: Table) -> None:
         """Build what a composed step reads and writes. It waits for what it waited for, and for no other lookups."""
-        made, parts = self._made[table.name], dict[str, str]()
-        for i, one in enumerate(table.row_ops):
-            parts[one.op] = f"{table.name}/row/{i}"
-            old = ops_before_row_op(self._graph, one)
-            before = [self.op(parts[one.after])] if one.after else []
+        runtime_table, parts = self._made[table.name], dict[str, str]()
+        for i, row_operation in enumerate(table.row_ops):
+            parts[row_operation.op] = f"{table.name}/row/{i}"
+            old = ops_before_row_op(self._graph, row_operation)
+            before = [self.op(parts[row_operation.after])] if row_operation.after else []
             waited = [waits for op in old for waits in op.control_inputs]
             with _branch(old[0]), self._waiting_as(old, waited), tf.control_dependencies(before):
-                self._parts[parts[one.op]] = row_op(made, table, one, self._take)
-            if one.value is not None and not one.slot:
-                with tf.control_dependencies([self.op(parts[one.op])]):
-                    written_rows((one.op, *one.results), all_rows(made, table, 0))
+                self._parts[parts[row_operation.op]] = row_op(runtime_table, table, row_operation, self._take)
+            if row_operation.value is not None and not row_operation.slot:
+                with tf.control_dependencies([self.op(parts[row_operation.op])]):
+                    written_rows((row_operation.op, *row_operation.results), all_rows(runtime_table, table, 0))
 
     def _add_reads(self, table: Table) -> None:
         """Build the reads of all rows where the old ones were, which wait for what these waited for."""
@@ -264,9 +264,9 @@ class _Parts:
                 self._parts[f"{table.name}/slot/{start.op}"] = start_slot(self._made[table.name], table, start)
 
     def _add_rest(self, table: Table) -> None:
-        made = self._made[table.name]
+        runtime_table = self._made[table.name]
         asked = any(part.startswith(f"{table.name}/started/{ASKS[1]}") for part in self._awaited)
-        self._parts |= started_parts(table.name, made, asked)
+        self._parts |= started_parts(table.name, runtime_table, asked)
         for answer in table.answers:
             self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
         self._parts |= carried_parts(self._graph, table)
@@ -277,12 +277,14 @@ class _Parts:
         for assignment in (*table.initial_rows, *table.assigned):
             part = f"{table.name}/assign/{assignment.op}"
             with _branch(self._graph.get_operation_by_name(assignment.op)):
-                self._parts[part] = assign_rows(made, table, assignment, self._take)
+                self._parts[part] = assign_rows(runtime_table, table, assignment, self._take)
         started = self._parts[f"{table.name}/assign/{table.pieces[-1].initializer}"]
-        made.anchor.stands_for = replaced_variable(made, table, self._take, started)
-        made.anchor.with_slots = False
+        runtime_table.anchor.stands_for = replaced_variable(runtime_table, table, self._take, started)
+        runtime_table.anchor.with_slots = False
 
-    def _updates(self, made: RuntimeTable, table: Table, update: Update) -> list[tuple[tf.Operation, RuntimeTable]]:
+    def _updates(
+        self, runtime_table: RuntimeTable, table: Table, update: Update
+    ) -> list[tuple[tf.Operation, RuntimeTable]]:
         """Return the ops of an update with the tables that they update: one, or that of each shard."""
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
         old = [self._graph.get_operation_by_name(name) for name in update.ops]
@@ -296,9 +298,9 @@ class _Parts:
         ]
         with _branch(old[0]), self._waiting_as(old, awaited):
             whole = None if update.whole is None else whole_gradient(update.whole, self._take)
-            given = (gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
+            arguments = (gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
             owner = Optimizer.of(update) if len(table.optimizers) > 1 else None
-            return updates_by_rule(made, *given, owner=owner, takes_nonfinite=True)
+            return updates_by_rule(runtime_table, *arguments, owner=owner, takes_nonfinite=True)
 
     def _answer(self, answer: StaticAnswer) -> tf.Tensor:
         kept = self._graph.get_operation_by_name(answer.op)

@@ -20,13 +20,13 @@ def ops_before(graph: tf.Graph, lookup: Lookup) -> list[tf.Operation]:
     Where an op is built under control dependencies with constants of its own, these wait in its place: the axis of a
     gather from a ref variable.
     """
-    found = list[tf.Operation]()
+    before = list[tf.Operation]()
     for name in (lookup.op, *lookup.gathers):
         op = graph.get_operation_by_name(name)
-        given = [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
-        for one in (op, *given):
-            found += [one, *_reads(one)]
-    return list(dict.fromkeys(found))
+        operands = [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
+        for one in (op, *operands):
+            before += [one, *_reads(one)]
+    return list(dict.fromkeys(before))
 
 
 def _reads(op: tf.Operation) -> Iterator[tf.Operation]:
@@ -47,21 +47,21 @@ def arithmetic_before(graph: tf.Graph, update: Update) -> list[tf.Operation]:
     numbers = [one for scale in whole for one in (*scale.factors, *scale.divisors)]
     read = (*(one for pair in update.gradients for one in pair), *update.weights, *numbers, *update.hyper)
     kept = {str(one) for one in read}
-    found = dict[tf.Operation, None]()
+    before = dict[tf.Operation, None]()
     pending = [graph.get_operation_by_name(name) for name in update.arithmetic]
     if not pending:
         writing = [graph.get_operation_by_name(name) for name in update.ops]
         pending = [one.op for op in writing for one in op.inputs[1:] if one.name not in kept]
     while pending:
         op = pending.pop()
-        if op in found or op.type in _NO_NUMBERS or _tf_private.in_control_flow(op):
+        if op in before or op.type in _NO_NUMBERS or _tf_private.in_control_flow(op):
             continue
-        found[op] = None
+        before[op] = None
         # A group of gradients waits for each of them, and some are arithmetic that no longer runs.
         pending += [one for one in op.control_inputs if one.type == "NoOp"]
         if op.type != "ReadVariableOp":
             pending += [one.op for one in op.inputs if one.name not in kept]
-    return list(found)
+    return list(before)
 
 
 def number_before(value: tf.Tensor) -> list[tf.Operation]:

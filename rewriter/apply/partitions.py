@@ -44,7 +44,7 @@ def in_order(table: Table) -> tf.Tensor:
     return tf.range(table.rows, dtype=tf.int64) + table.first_key
 
 
-def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
+def all_rows(runtime_table: RuntimeTable, table: Table, part: int) -> tf.Tensor:
     """Return the current rows of the variable, or of a part of it.
 
     A branch may be there so that nothing is read before it is started: `initialized_value()`, an average's beginning.
@@ -52,44 +52,44 @@ def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
     inside = _tf_private.may_run_or_not(tf.compat.v1.get_default_graph())
     with tf.device("/device:CPU:0"):
         keys = row_keys(table, part)
-        rows = rows_in_place(made, keys, inside)
+        rows = rows_in_place(runtime_table, keys, inside)
     return rows if table.is_matrix else tf.reshape(rows, [table.pieces[part].rows, *table.row])
 
 
-def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: Take) -> tf.Operation:
+def assign_rows(runtime_table: RuntimeTable, table: Table, assignment: Assignment, take: Take) -> tf.Operation:
     """Assign all rows of the variable, or of a part of it, after what the old op waited for."""
     value = take(assignment.value)
     old = value.graph.get_operation_by_name(assignment.op)
     initializers = {part.initializer for part in table.pieces}
-    waits = [made.anchor.initializer if op.name in initializers else op for op in old.control_inputs]
+    waits = [runtime_table.anchor.initializer if op.name in initializers else op for op in old.control_inputs]
     with tf.control_dependencies(waits):
         keys = row_keys(table, assignment.part)
-        return made.anchor.set_rows(keys, _matrix(table, value))
+        return runtime_table.anchor.set_rows(keys, _matrix(table, value))
 
 
-def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.Operation) -> ReplacedVariable:
+def replaced_variable(runtime_table: RuntimeTable, table: Table, take: Take, started: tf.Operation) -> ReplacedVariable:
     """Return how programs fetch and load the table, where they find it in a collection.
 
     The op `started` sets the rows of the last part to its initial ones, which are fed to load a variable of one part.
     """
     with tf.name_scope("whole"), tf.device("/device:CPU:0"):
-        rows = rows_in_place(made, in_order(table))
+        rows = rows_in_place(runtime_table, in_order(table))
         rows = rows if table.is_matrix else tf.reshape(rows, table.shape)
-        given, loaded = take(table.pieces[0].initial), started
+        initial, loaded = take(table.pieces[0].initial), started
         if len(table.pieces) > 1:
-            given = tf.compat.v1.placeholder(tf.float32, table.shape)
-            loaded = made.anchor.set_whole(given, table.shape)
+            initial = tf.compat.v1.placeholder(tf.float32, table.shape)
+            loaded = runtime_table.anchor.set_whole(initial, table.shape)
     laid = functools.partial(layout, table)
-    return ReplacedVariable(table.shape, table.slots, rows, given, loaded, laid, *names_in_checkpoints(table))
+    return ReplacedVariable(table.shape, table.slots, rows, initial, loaded, laid, *names_in_checkpoints(table))
 
 
-def start_slot(made: RuntimeTable, table: Table, start: SlotStart) -> tf.Operation:
+def start_slot(runtime_table: RuntimeTable, table: Table, start: SlotStart) -> tf.Operation:
     """Give a slot its first values again, in all rows; nothing else changes."""
     number = table.optimizers[start.owner].starts[start.number]
     with tf.device("/device:CPU:0"):
         ops = [
             native.ops().rec_table_start_slot(held.created, start.owner, start.number, number)
-            for held in made.parts or [made]
+            for held in runtime_table.parts or [runtime_table]
         ]
         return ops[0] if len(ops) == 1 else tf.group(*ops)
 
@@ -104,16 +104,16 @@ def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
     if not update.gradients:
         return tf.IndexedSlices(tf.zeros([0, table.dim]), tf.zeros([0], tf.int64))
     if not update.pieces:
-        ((given, ids),) = update.gradients
-        return tf.IndexedSlices(_matrix(table, take(given)), _ids(take(ids)))
+        ((slices, ids),) = update.gradients
+        return tf.IndexedSlices(_matrix(table, take(slices)), _ids(take(ids)))
     if table.parts:
         values = [_matrix(table, take(values)) for values, _ in update.pieces]
         keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
     else:
         none = (None,) * len(update.pieces)
         pieces = zip(update.pieces, update.weights or none, strict=True)
-        made = [_piece(table, take, *piece) for piece in pieces]
-        values, keys = [one for one, _ in made], [ids for _, ids in made]
+        gradients = [_piece(table, take, *piece) for piece in pieces]
+        values, keys = [one for one, _ in gradients], [ids for _, ids in gradients]
     return tf.IndexedSlices(tf.concat(values, 0), tf.concat(keys, 0))
 
 
@@ -132,9 +132,9 @@ def _matrix(table: Table, values: tf.Tensor) -> tf.Tensor:
     return values if table.is_matrix and values.shape.rank == 2 else tf.reshape(values, [-1, table.dim])
 
 
-def _ids(given: tf.Tensor) -> tf.Tensor:
+def _ids(keys: tf.Tensor) -> tf.Tensor:
     """Return the ids of a gradient as a vector."""
-    return tf.cast(given if given.shape.rank == 1 else tf.reshape(given, [-1]), tf.int64)
+    return tf.cast(keys if keys.shape.rank == 1 else tf.reshape(keys, [-1]), tf.int64)
 
 
 def _keys(table: Table, number: int, rows: tf.Tensor) -> tf.Tensor:

@@ -17,11 +17,13 @@ from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.table import Table as RuntimeTable
 
 
-def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
+def let_restore_stock(runtime_table: RuntimeTable, table: Table) -> StockVariable:
     """Let later Savers also restore the table from the variable in a checkpoint of the original model."""
-    stock = _stock(made, table)
+    stock = _stock(runtime_table, table)
     names, slots = names_in_checkpoints(table)
-    made.anchor.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
+    runtime_table.anchor.reader = lambda prefix, there: stock.read(
+        prefix, there, names, slots if stock.optimizer else ()
+    )
     return stock
 
 
@@ -39,12 +41,12 @@ def build_saver(
 def _save(old: tf.Operation, saver: SaverPart, tables: Mapping[str, RuntimeTable]) -> tf.Operation:
     entries = [(name, cut, old.inputs[3 + number]) for number, name, cut in saver.kept]
     for saved in saver.tables:
-        as_saved, made = (_own_name(saved), saved.pieces, saved.slots), tables[saved.table]
+        as_saved, runtime_table = (_own_name(saved), saved.pieces, saved.slots), tables[saved.table]
         if saved.shard is None:
-            entries += [(name, "", tensor) for name, tensor in made.anchor.saved(*as_saved).items()]
+            entries += [(name, "", tensor) for name, tensor in runtime_table.anchor.saved(*as_saved).items()]
         else:
-            assert isinstance(made, ShardedTable)
-            entries += made.pieces(*as_saved)[saved.shard]
+            assert isinstance(runtime_table, ShardedTable)
+            entries += runtime_table.pieces(*as_saved)[saved.shard]
     names, cuts, tensors = (list(column) for column in zip(*entries, strict=True))
     return tf.raw_ops.SaveV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, tensors=tensors)
 
@@ -103,7 +105,7 @@ def _own_name(saved: SavedTable) -> str:
     return saved.pieces[0]
 
 
-def _stock(made: RuntimeTable, table: Table) -> StockVariable:
+def _stock(runtime_table: RuntimeTable, table: Table) -> StockVariable:
     """Return the stock variable with its optimizers."""
     rule = "+".join(one.rule for one in table.optimizers) or None
-    return StockVariable(made, table.shape, rule, table.starts, lambda: row_keys(table))
+    return StockVariable(runtime_table, table.shape, rule, table.starts, lambda: row_keys(table))

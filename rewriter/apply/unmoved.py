@@ -11,10 +11,10 @@ from rewriter.plan.plan import Plan
 
 def unmoved(definition: Any, plan: Plan) -> Any:
     """Return a GraphDef in which the edits of the plan are taken back; what the rewrite added is there, unused."""
-    made = type(definition)()
-    made.CopyFrom(definition)
-    nodes = {node.name: node for node in made.node}
-    for node in made.node:
+    result = type(definition)()
+    result.CopyFrom(definition)
+    nodes = {node.name: node for node in result.node}
+    for node in result.node:
         kept = [name for name in node.input if not name.startswith(f"^{SCOPE}")]
         if len(kept) < len(node.input) and not node.name.startswith(SCOPE):
             node.ClearField("input")
@@ -25,7 +25,7 @@ def unmoved(definition: Any, plan: Plan) -> Any:
     for wait in plan.controls:
         if wait.op in nodes:
             nodes[wait.op].input.extend(f"^{op}" for op in wait.old)
-    return made
+    return result
 
 
 def original(definition: Any, plan: Plan, added: Collection[str], needed: Collection[str]) -> Any:
@@ -33,18 +33,18 @@ def original(definition: Any, plan: Plan, added: Collection[str], needed: Collec
 
     None if the ops `needed` are among them.
     """
-    made, gone = unmoved(definition, plan), set(added)
-    left = [node for node in made.node if node.name not in gone]
+    whole, gone = unmoved(definition, plan), set(added)
+    left = [node for node in whole.node if node.name not in gone]
     while later := [node for node in left if any(_op(name) in gone for name in node.input)]:
         gone.update(node.name for node in later)
         left = [node for node in left if node.name not in gone]
     if not gone.isdisjoint(needed):
         return None
-    found = type(definition)(versions=made.versions, library=made.library)
-    found.node.extend(left)
-    for node in found.node:
+    result = type(definition)(versions=whole.versions, library=whole.library)
+    result.node.extend(left)
+    for node in result.node:
         _leave_places(node, gone)
-    return found
+    return result
 
 
 def _leave_places(node: Any, gone: Collection[str]) -> None:

@@ -14,14 +14,14 @@ from runtime.table.table import Table as RuntimeTable
 Take = Callable[[Tensor], tf.Tensor]
 
 
-def term_values(made: RuntimeTable, table: Table, every: int) -> dict[str, tf.Tensor]:
+def term_values(runtime_table: RuntimeTable, table: Table, every: int) -> dict[str, tf.Tensor]:
     """Return the values of the terms of a table, by part name; each is computed before the updates of its step.
 
     `every` evaluations share a value.
     """
     values = {}
     used = dict.fromkeys(term.norm for term in table.terms)
-    norms = {norm: _NORMS[norm](made, size=table.rows, every=every) for norm in used}
+    norms = {norm: _NORMS[norm](runtime_table, size=table.rows, every=every) for norm in used}
     for term in table.terms:
         values[f"{table.name}/term/{term.op}"] = norms[term.norm] * tf.constant(term.times, tf.float32)
     return values

@@ -112,13 +112,13 @@ def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None
     with _beside(op):
         count = tf.size(ids)
         positions = tf.range(tf.cast(count, ids.dtype))
-        found = tf.gather(ids, op.outputs[1])
+        chosen = tf.gather(ids, op.outputs[1])
     edit_input(graph, InputEdit(Use(name, 1), ids.name, positions.name), positions, undo)
     edit_input(graph, InputEdit(Use(name, 3), op.inputs[3].name, count.name), count, undo)
     for user, inputs in uses:
         for number, tensor in enumerate(inputs):
             if tensor is op.outputs[1]:
-                edit_input(graph, InputEdit(Use(user.name, number), tensor.name, found.name), found, undo)
+                edit_input(graph, InputEdit(Use(user.name, number), tensor.name, chosen.name), chosen, undo)
 
 
 def _wide(old: tf.Operation, bucketing: Bucketing) -> tf.Tensor:

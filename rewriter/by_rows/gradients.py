@@ -34,13 +34,13 @@ class _Term:
     factors: tuple[tf.Tensor, ...] = ()
     divisors: tuple[tf.Tensor, ...] = ()
 
-    def scaled(self, given: tf.Tensor) -> tf.Tensor:
+    def scaled(self, rows: tf.Tensor) -> tf.Tensor:
         """Return a tensor with the scales of this term."""
-        for one in self.factors:
-            given = given * tf.reshape(one, [])
-        for one in self.divisors:
-            given = given / tf.reshape(one, [])
-        return given
+        for factor in self.factors:
+            rows = rows * tf.reshape(factor, [])
+        for factor in self.divisors:
+            rows = rows / tf.reshape(factor, [])
+        return rows
 
 
 def step_by_rows(graph: tf.Graph, view: GraphView, op: tf.Operation, every: int) -> StepByRows | None:
@@ -51,8 +51,8 @@ def step_by_rows(graph: tf.Graph, view: GraphView, op: tf.Operation, every: int)
     """
     variable = source(view, view.inputs(op.name)[0]).op
     number = DENSE[op.type].gradient
-    found = dense_gradient(view, variable, view.inputs(op.name)[number])
-    if not isinstance(found, Mismatch) and only_in(view, found, op.name) is None:
+    gradient = dense_gradient(view, variable, view.inputs(op.name)[number])
+    if not isinstance(gradient, Mismatch) and only_in(view, gradient, op.name) is None:
         return None
     return _Step(graph, view, variable, op.inputs[number], every).build()
 
@@ -89,32 +89,32 @@ class _Step:
         if self._support.of(tensor) is not None:
             yield term
         elif op.type in ("AddN", "Add", "AddV2") and all(one.shape == tensor.shape for one in op.inputs):
-            for one in op.inputs:
-                yield from self._terms(_Term(one, term.factors, term.divisors))
+            for operand in op.inputs:
+                yield from self._terms(_Term(operand, term.factors, term.divisors))
         elif op.type in ("Identity", "StopGradient") and self._known_multiple(tensor) is None:
             yield from self._terms(_Term(op.inputs[0], term.factors, term.divisors))
         elif op.type in ("Mul", "RealDiv") and self._known_multiple(tensor) is None:
-            given = [one for one in op.inputs if one.shape.num_elements() != 1]
-            if len(given) != 1 or (op.type == "RealDiv" and given[0].name != op.inputs[0].name):
+            whole = [one for one in op.inputs if one.shape.num_elements() != 1]
+            if len(whole) != 1 or (op.type == "RealDiv" and whole[0].name != op.inputs[0].name):
                 raise NotByRows(op)
-            other = next(one for one in op.inputs if one.name != given[0].name)
+            other = next(one for one in op.inputs if one.name != whole[0].name)
             if op.type == "Mul":
-                yield from self._terms(_Term(given[0], (*term.factors, other), term.divisors))
+                yield from self._terms(_Term(whole[0], (*term.factors, other), term.divisors))
             else:
-                yield from self._terms(_Term(given[0], term.factors, (*term.divisors, other)))
+                yield from self._terms(_Term(whole[0], term.factors, (*term.divisors, other)))
         else:
             yield term
 
     def _known_multiple(self, tensor: tf.Tensor) -> WholeGradient | None:
         """Return the scales of a tensor that is a multiple of the variable, or of its sign; None if it is not."""
-        found = dense_gradient(self._view, self._variable, Tensor(tensor.op.name, tensor.value_index))
-        return None if isinstance(found, Mismatch) or found.sums else found.whole
+        gradient = dense_gradient(self._view, self._variable, Tensor(tensor.op.name, tensor.value_index))
+        return None if isinstance(gradient, Mismatch) or gradient.sums else gradient.whole
 
     def _multiple(self, term: _Term) -> WholeGradient:
-        found = self._known_multiple(term.tensor)
-        if found is None:
+        multiple = self._known_multiple(term.tensor)
+        if multiple is None:
             raise NotByRows(term.tensor.op)
-        return found
+        return multiple
 
     def _multiples(self, term: _Term) -> Iterator[tf.Tensor]:
         """Yield the multiples of the variable, and of its sign, that a term is, from ops that nothing else reads."""
@@ -134,17 +134,17 @@ class _Step:
 
     def _on_the_way(self) -> list[tf.Tensor]:
         """Return the gradients of all rows that the step's is computed from."""
-        found: dict[str, tf.Tensor] = {}
+        way: dict[str, tf.Tensor] = {}
         pending = [self._gradient]
         while pending:
-            one = pending.pop()
-            if one.name in found or one.shape != self._gradient.shape or self._known(one):
+            tensor = pending.pop()
+            if tensor.name in way or tensor.shape != self._gradient.shape or self._known(tensor):
                 continue
-            if self._known_multiple(one) is not None:
+            if self._known_multiple(tensor) is not None:
                 continue
-            found[one.name] = one
-            pending += list(one.op.inputs) if one.op.type != "UnsortedSegmentSum" else []
-        return list(found.values())
+            way[tensor.name] = tensor
+            pending += list(tensor.op.inputs) if tensor.op.type != "UnsortedSegmentSum" else []
+        return list(way.values())
 
     def _known(self, tensor: tf.Tensor) -> bool:
         return source(self._view, Tensor(tensor.op.name, tensor.value_index)).op == self._variable
@@ -166,10 +166,10 @@ class _Step:
         """Return the read of the variable that a multiple of it is computed from."""
         pending = [multiple]
         while pending:
-            one = pending.pop()
-            if one.op.type in READS and self._known(one):
-                return one
-            pending += [given for given in one.op.inputs if given.shape == multiple.shape]
+            op = pending.pop()
+            if op.op.type in READS and self._known(op):
+                return op
+            pending += [given for given in op.op.inputs if given.shape == multiple.shape]
         raise NotByRows(multiple.op)
 
 
@@ -180,12 +180,12 @@ def _sums_all(op: tf.Operation) -> bool:
 
 def _number(scale: Scale, graph: tf.Graph) -> tf.Tensor:
     number = tf.constant(1.0)
-    for one in scale.factors:
-        number *= _scalar(one, graph)
-    for one in scale.divisors:
-        number /= _scalar(one, graph)
+    for factor in scale.factors:
+        number *= _scalar(factor, graph)
+    for factor in scale.divisors:
+        number /= _scalar(factor, graph)
     return number
 
 
-def _scalar(given: Tensor | float, graph: tf.Graph) -> tf.Tensor:
-    return tf.reshape(graph.get_tensor_by_name(str(given)), []) if isinstance(given, Tensor) else tf.constant(given)
+def _scalar(number: Tensor | float, graph: tf.Graph) -> tf.Tensor:
+    return tf.reshape(graph.get_tensor_by_name(str(number)), []) if isinstance(number, Tensor) else tf.constant(number)

@@ -32,13 +32,13 @@ def rows_of_lookup(op: tf.Operation) -> Rows | None:
     if not table.dtype.is_floating or table.shape.rank is None or variable_of(table) is not None:
         return None
     ids = _ids(op)
-    found = RowsAt(ids)
-    rows = found.at(table)
-    if not found.variables:
+    place = RowsAt(ids)
+    rows = place.at(table)
+    if not place.variables:
         return None
     result = _looked_up(op, ids, rows)
-    found.let_wait(result.op, op)
-    return Rows(result, frozenset(found.variables))
+    place.let_wait(result.op, op)
+    return Rows(result, frozenset(place.variables))
 
 
 def _ids(op: tf.Operation) -> tf.Tensor:

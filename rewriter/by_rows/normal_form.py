@@ -96,7 +96,7 @@ def read_rows(
 
 def _roots(graph: tf.Graph, view: GraphView, every: int, wanted: Collection[str] | None = None) -> list[_Root]:
     """Build the rows of the lookups and steps `wanted`, or of all that can be computed from rows."""
-    found = list[_Root]()
+    roots = list[_Root]()
     ops = [one for one in graph.get_operations() if wanted is None or one.name in wanted]
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), tf.name_scope(SCOPE):
         for op in ops:
@@ -104,24 +104,24 @@ def _roots(graph: tf.Graph, view: GraphView, every: int, wanted: Collection[str]
                 build = _lookup(view, op) if op.type in GATHERS else _step(graph, view, op, every)
                 # An op that TensorFlow cannot build of rows, of unknown shapes for one, keeps its variable as well.
                 with contextlib.suppress(NotByRows, ValueError, TypeError), _tf_private.control_flow_of(op):
-                    found += list(build)
-    return found
+                    roots += list(build)
+    return roots
 
 
 def _lookup(view: GraphView, op: tf.Operation) -> Iterator[_Root]:
-    found = rows_of_lookup(op)
-    if found is not None:
-        yield _Root(op.name, found.variables, Tensor(op.name), found.result, tuple(view.users(op.name)))
+    rows = rows_of_lookup(op)
+    if rows is not None:
+        yield _Root(op.name, rows.variables, Tensor(op.name), rows.result, tuple(view.users(op.name)))
 
 
 def _step(graph: tf.Graph, view: GraphView, op: tf.Operation, every: int) -> Iterator[_Root]:
-    found = step_by_rows(graph, view, op, every)
-    if found is None:
+    step = step_by_rows(graph, view, op, every)
+    if step is None:
         return
     use = Use(op.name, DENSE[op.type].gradient)
     variables = frozenset([source(view, view.inputs(op.name)[0]).op])
-    yield _Root(op.name, variables, view.inputs(op.name)[use.input], found.gradient, (use,))
-    for old, norm in found.norms.items():
+    yield _Root(op.name, variables, view.inputs(op.name)[use.input], step.gradient, (use,))
+    for old, norm in step.norms.items():
         tensor = Tensor(old.rpartition(":")[0])
         yield _Root(op.name, variables, tensor, norm, tuple(view.users(tensor.op)))
 
@@ -140,8 +140,8 @@ def _read(
     """Move the edges of the roots' readers, and check that nothing else changed."""
     if not roots:
         return view, RowsRead()
-    found, tensors = _edits(roots), {one.new.name: one.new for one in roots}
-    for edit in found.inputs:
+    edits, tensors = _edits(roots), {one.new.name: one.new for one in roots}
+    for edit in edits.inputs:
         edit_input(graph, edit, tensors[edit.by], undo)
     after = _as_of(view, graph)
     steps = dict.fromkeys(one.op for one in roots if view.type(one.op) in DENSE)
@@ -149,10 +149,10 @@ def _read(
     waits = [(ControlEdit(op, (old,), by.name), by) for old, by in new.items() for op in view.waiting(old)]
     waits += [wait for op in steps for wait in _before_step(graph, view, after, op)]
     edit_controls(graph, waits, undo)
-    found = replace(found, controls=tuple(wait for wait, _ in waits))
+    edits = replace(edits, controls=tuple(wait for wait, _ in waits))
     after = _as_of(view, graph) if waits else after
-    check(view, after, found)
-    return after, found
+    check(view, after, edits)
+    return after, edits
 
 
 def _before_step(
@@ -168,8 +168,8 @@ def _before_step(
     whole = [use.op for use in uses if not carries(before, use) and before.type(use.op) not in LOOKUPS]
     others = [op for op in view.nodes if _STEP.match(view.type(op)) and op != step] if whole else []
     needed = computed_from(view, [one for op in others for one in view.inputs(op)])
-    found = [graph.get_operation_by_name(op) for op in sorted({*whole} & needed)]
-    awaited = [op for op in found if not _tf_private.in_control_flow(op)]
+    ops = [graph.get_operation_by_name(op) for op in sorted({*whole} & needed)]
+    awaited = [op for op in ops if not _tf_private.in_control_flow(op)]
     if awaited:
         with graph.as_default(), tf.device(None), tf.name_scope(SCOPE), _tf_private.waiting_for(awaited):
             gate = tf.constant(True, name="read").op
@@ -178,9 +178,9 @@ def _before_step(
 
 def _as_of(view: GraphView, graph: tf.Graph) -> GraphView:
     """Return the view of a graph, with what only the graph that `view` is of knows of its variables and loops."""
-    found = GraphView.of(graph)
-    found.closed, found.initializers, found.copied = view.closed, view.initializers, view.copied
-    return found
+    view_of_graph = GraphView.of(graph)
+    view_of_graph.closed, view_of_graph.initializers, view_of_graph.copied = view.closed, view.initializers, view.copied
+    return view_of_graph
 
 
 def _may_be(view: GraphView, op: str) -> bool:

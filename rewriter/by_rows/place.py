@@ -92,12 +92,12 @@ def _rows_of_gradient(op: tf.Operation) -> int | None:
     return next((int(one) for one in rows if one is not None), None)
 
 
-def operand_axis(given: tf.Tensor, axis: int, whole: tf.Tensor) -> int | None:
+def operand_axis(operand: tf.Tensor, axis: int, whole: tf.Tensor) -> int | None:
     """Return the axis of the rows in an operand of a result `whole`, which has them along `axis`.
 
     None if it is the same for all rows.
     """
-    sizes = _sizes(given)
+    sizes = _sizes(operand)
     if sizes is None or whole.shape.rank is None:
         raise NotByRows(whole.op)
     if whole.op.type == "Select" and len(sizes) == 1 < whole.shape.rank:
@@ -127,10 +127,10 @@ def constant(tensor: tf.Tensor) -> Any:
     Raises:
         NotByRows: it is not known.
     """
-    found = _tf_private.known_value(tensor)
-    if found is None:
+    value = _tf_private.known_value(tensor)
+    if value is None:
         raise NotByRows(tensor.op)
-    return found
+    return value
 
 
 def is_zero(tensor: tf.Tensor) -> bool:
@@ -139,8 +139,8 @@ def is_zero(tensor: tf.Tensor) -> bool:
         return True
     if tensor.op.type in ("Fill", "BroadcastTo", "Identity"):
         return is_zero(tensor.op.inputs[1 if tensor.op.type == "Fill" else 0])
-    found = tf.get_static_value(tensor)
-    return found is not None and not np.any(found)
+    value = tf.get_static_value(tensor)
+    return value is not None and not np.any(value)
 
 
 def given_ids(view: GraphView, ids: Tensor) -> Tensor:

@@ -118,52 +118,52 @@ class RowsAt:
         """Whether an op is computed from a variable, so that it is worth while to compute rows of it alone."""
         pending, path = [op], dict[str, None]()
         while pending:
-            one = pending.pop()
-            if one.type in VARIABLES or self._computed.get(one.name):
+            reached = pending.pop()
+            if reached.type in VARIABLES or self._computed.get(reached.name):
                 self._computed |= dict.fromkeys((op.name,), True)
                 return True
-            if one.name in path or one.name in self._computed:
+            if reached.name in path or reached.name in self._computed:
                 continue
-            path[one.name] = None
-            pending += [given.op for given in one.inputs]
+            path[reached.name] = None
+            pending += [given.op for given in reached.inputs]
         self._computed |= dict.fromkeys(path, False)
         return False
 
-    def _operand(self, given: tf.Tensor, axis: int, whole: tf.Tensor, place: Place) -> tf.Tensor:
-        own = operand_axis(given, axis, whole)
-        return given if own is None else self.at(given, own, place)
+    def _operand(self, operand: tf.Tensor, axis: int, whole: tf.Tensor, place: Place) -> tf.Tensor:
+        own = operand_axis(operand, axis, whole)
+        return operand if own is None else self.at(operand, own, place)
 
     def _by_element(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         return copied(tensor.op, [self._operand(one, axis, tensor, place) for one in tensor.op.inputs]).outputs[0]
 
     def _reduced(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        op, (given, axes) = tensor.op, tensor.op.inputs
-        rank = given.shape.rank
+        op, (operand, axes) = tensor.op, tensor.op.inputs
+        rank = operand.shape.rank
         if rank is None:
             raise NotByRows(op)
         reduced = {int(one) % rank for one in constant(axes).ravel()}
         left = [one for one in range(rank) if op.get_attr("keep_dims") or one not in reduced]
         if left[axis] in reduced:
             raise NotByRows(op)
-        return copied(op, [self.at(given, left[axis], place), axes]).outputs[0]
+        return copied(op, [self.at(operand, left[axis], place), axes]).outputs[0]
 
     def _reshaped(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given = tensor.op.inputs[0]
-        rows = self.at(given, axis_before_reshape(given, tensor, axis), place)
+        operand = tensor.op.inputs[0]
+        rows = self.at(operand, axis_before_reshape(operand, tensor, axis), place)
         shape = tensor.shape.as_list()
         return tf.reshape(rows, [*shape[:axis], -1, *shape[axis + 1 :]])
 
     def _tiled(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given, multiples = tensor.op.inputs
+        operand, multiples = tensor.op.inputs
         if constant(multiples)[axis] != 1:
             raise NotByRows(tensor.op)
-        return copied(tensor.op, [self.at(given, axis, place), multiples]).outputs[0]
+        return copied(tensor.op, [self.at(operand, axis, place), multiples]).outputs[0]
 
     def _broadcast(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given = self._operand(tensor.op.inputs[0], axis, tensor, place)
+        operand = self._operand(tensor.op.inputs[0], axis, tensor, place)
         shape: list[Any] = tensor.shape.as_list()
         shape[axis] = tf.size(self.keys)
-        return tf.broadcast_to(given, shape)
+        return tf.broadcast_to(operand, shape)
 
     def _joined(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         *parts, along = tensor.op.inputs
@@ -175,8 +175,8 @@ class RowsAt:
             rows.append((first, self.at(part, axis, inner)))
             first += size_of(part, axis)
         result = rows[0][1]
-        for begin, found in rows[1:]:
-            result = tf.where(self._from(begin, axis, tensor, place), found, result)
+        for begin, more in rows[1:]:
+            result = tf.where(self._from(begin, axis, tensor, place), more, result)
         return result
 
     def _from(self, begin: int, axis: int, tensor: tf.Tensor, place: Place) -> tf.Tensor:
@@ -197,35 +197,35 @@ class RowsAt:
         return copied(tensor.op, [self.at(one, inner, place) for one in tensor.op.inputs]).outputs[0]
 
     def _sliced(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given, begin, _ = tensor.op.inputs
+        operand, begin, _ = tensor.op.inputs
         first, size = [int(one) for one in constant(begin)], tensor.shape.as_list()
-        rows = self.at(given, axis, place.within(-first[axis], False, False))
+        rows = self.at(operand, axis, place.within(-first[axis], False, False))
         first[axis], size[axis] = 0, -1
         return tf.slice(rows, first, size)
 
     def _cut(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         """Return rows of `given[begin:end]`, where each dimension is named and kept."""
-        given = tensor.op.inputs[0]
-        cuts = _cuts(tensor.op, given, tensor.op.inputs[1:4])
+        operand = tensor.op.inputs[0]
+        cuts = _cuts(tensor.op, operand, tensor.op.inputs[1:4])
         if cuts[axis].step != 1:
             raise NotByRows(tensor.op)
-        rows = self.at(given, axis, place.within(-cuts[axis].start, False, False))
+        rows = self.at(operand, axis, place.within(-cuts[axis].start, False, False))
         return rows[tuple(slice(None) if one == axis else cut for one, cut in enumerate(cuts))]
 
     def _cut_gradient(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given = tensor.op.inputs[4]
+        gradient = tensor.op.inputs[4]
         cuts = _cuts(tensor.op, tensor, tensor.op.inputs[1:4])
         if any(cut.step != 1 for cut in cuts):
             raise NotByRows(tensor.op)
         around = [[cut.start, size_of(tensor, one) - cut.stop] for one, cut in enumerate(cuts)]
-        return self._surrounded(tensor, given, around, axis, place)
+        return self._surrounded(tensor, gradient, around, axis, place)
 
     def _padded(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given, paddings = tensor.op.inputs[:2]
+        operand, paddings = tensor.op.inputs[:2]
         around = [list(map(int, one)) for one in constant(paddings)]
         if tensor.op.type != "Pad":
             raise NotByRows(tensor.op)
-        return self._surrounded(tensor, given, around, axis, place)
+        return self._surrounded(tensor, operand, around, axis, place)
 
     def _surrounded(
         self, whole: tf.Tensor, given: tf.Tensor, around: list[list[int]], axis: int, place: Place
@@ -241,15 +241,15 @@ class RowsAt:
         return tf.pad(rows, around) if any(map(any, around)) else rows
 
     def _transposed(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given, order = tensor.op.inputs
-        return copied(tensor.op, [self.at(given, int(constant(order)[axis]), place), order]).outputs[0]
+        operand, order = tensor.op.inputs
+        return copied(tensor.op, [self.at(operand, int(constant(order)[axis]), place), order]).outputs[0]
 
     def _product(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
-        given, kernel = tensor.op.inputs
+        operand, kernel = tensor.op.inputs
         turned = tensor.op.get_attr("transpose_a" if tensor.op.type == "MatMul" else "adj_x")
-        if turned or axis or given.shape.rank != 2 or kernel.shape.rank != 2:
+        if turned or axis or operand.shape.rank != 2 or kernel.shape.rank != 2:
             raise NotByRows(tensor.op)
-        return copied(tensor.op, [self.at(given, 0, place), kernel]).outputs[0]
+        return copied(tensor.op, [self.at(operand, 0, place), kernel]).outputs[0]
 
     def _switched(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         return self.at(tensor.op.inputs[0], axis, place)
@@ -263,8 +263,8 @@ def _cuts(op: tf.Operation, whole: tf.Tensor, bounds: Sequence[tf.Tensor]) -> li
     cuts = list[slice]()
     for axis, (begin, end, step) in enumerate(zip(*map(constant, bounds), strict=True)):
         size = size_of(whole, axis)
-        given = slice(None if opens >> axis & 1 else int(begin), None if ends >> axis & 1 else int(end), int(step))
-        cuts.append(slice(*given.indices(size)) if int(step) > 0 else given)
+        wanted = slice(None if opens >> axis & 1 else int(begin), None if ends >> axis & 1 else int(end), int(step))
+        cuts.append(slice(*wanted.indices(size)) if int(step) > 0 else wanted)
     if any(cut.step <= 0 for cut in cuts):
         raise NotByRows(op)
     return cuts + [slice(0, size_of(whole, axis), 1) for axis in range(len(cuts), whole.shape.rank or 0)]

@@ -60,10 +60,10 @@ class Support:
         if is_zero(tensor):
             return {}
         if kind == "Mul" or kind == "MulNoNan":
-            found = [
+            supports = [
                 one for one in (self._operand(given, axis, tensor, shift) for given in op.inputs) if one is not None
             ]
-            return _together(found) if found else None
+            return _together(supports) if supports else None
         if (operand := BY_ELEMENT.get(kind)) is not None:
             return self._operand(op.inputs[operand], axis, tensor, shift)
         if kind in _SUMS:
@@ -82,9 +82,9 @@ class Support:
             return self.of(op.inputs[0], 0, shift)
         return None
 
-    def _operand(self, given: tf.Tensor, axis: int, whole: tf.Tensor, shift: int) -> Rows | None:
-        own = operand_axis(given, axis, whole)
-        return ({} if is_zero(given) else None) if own is None else self.of(given, own, shift)
+    def _operand(self, operand: tf.Tensor, axis: int, whole: tf.Tensor, shift: int) -> Rows | None:
+        own = operand_axis(operand, axis, whole)
+        return ({} if is_zero(operand) else None) if own is None else self.of(operand, own, shift)
 
     def _all(self, tensor: tf.Tensor, axis: int, shift: int) -> Rows | None:
         op = tensor.op
@@ -92,43 +92,43 @@ class Support:
             return self._bounded(tensor, axis, shift)
         if op.type == "Pack":
             along = int(op.get_attr("axis")) % (tensor.shape.rank or 1)
-            found = [self.of(one, axis - (along < axis), shift) for one in op.inputs] if along != axis else [None]
+            supports = [self.of(one, axis - (along < axis), shift) for one in op.inputs] if along != axis else [None]
         elif op.type == "ConcatV2":
             *parts, along_axis = op.inputs
             same = int(constant(along_axis)) % (tensor.shape.rank or 1) == axis
-            found = [None] if same else [self.of(one, axis, shift) for one in parts]
+            supports = [None] if same else [self.of(one, axis, shift) for one in parts]
         else:
-            given = op.inputs[1:] if op.type in ("Select", "SelectV2") else op.inputs
-            found = [self._operand(one, axis, tensor, shift) for one in given]
-        return None if any(one is None for one in found) else _together(one for one in found if one is not None)
+            operands = op.inputs[1:] if op.type in ("Select", "SelectV2") else op.inputs
+            supports = [self._operand(one, axis, tensor, shift) for one in operands]
+        return None if any(one is None for one in supports) else _together(one for one in supports if one is not None)
 
     def _bounded(self, tensor: tf.Tensor, axis: int, shift: int) -> Rows | None:
         """Return what is spread in a gradient that is clipped to values around zero."""
-        for given, bound in (tensor.op.inputs, tensor.op.inputs[::-1]):
+        for operand, bound in (tensor.op.inputs, tensor.op.inputs[::-1]):
             number = tf.get_static_value(bound)
             keeps = number is not None and bool(
                 (number <= 0).all() if tensor.op.type == "Maximum" else (number >= 0).all()
             )
             if keeps:
-                return self._operand(given, axis, tensor, shift)
+                return self._operand(operand, axis, tensor, shift)
         return None
 
     def _passed(self, tensor: tf.Tensor, axis: int, shift: int) -> Rows | None:
-        op, given = tensor.op, tensor.op.inputs[0]
+        op, operand = tensor.op, tensor.op.inputs[0]
         if op.type in ("Reshape", "ExpandDims", "Squeeze"):
-            return self.of(given, axis_before_reshape(given, tensor, axis), shift)
+            return self.of(operand, axis_before_reshape(operand, tensor, axis), shift)
         if op.type in ("Sum", "Mean", "Max", "Min"):
-            rank = given.shape.rank or 0
+            rank = operand.shape.rank or 0
             reduced = {int(one) % rank for one in constant(op.inputs[1]).ravel()}
             left = [one for one in range(rank) if op.get_attr("keep_dims") or one not in reduced]
-            return None if left[axis] in reduced else self.of(given, left[axis], shift)
+            return None if left[axis] in reduced else self.of(operand, left[axis], shift)
         if op.type == "Slice":
-            return self.of(given, axis, shift + int(constant(op.inputs[1])[axis]))
-        return self._operand(given, axis, tensor, shift)
+            return self.of(operand, axis, shift + int(constant(op.inputs[1])[axis]))
+        return self._operand(operand, axis, tensor, shift)
 
 
-def _together(found: Iterable[Rows]) -> Rows:
-    return {one: None for rows in found for one in rows}
+def _together(supports: Iterable[Rows]) -> Rows:
+    return {one: None for rows in supports for one in rows}
 
 
 def _spreads(op: tf.Operation) -> bool:
@@ -147,27 +147,27 @@ def _spread(op: tf.Operation) -> tuple[tf.Tensor, tf.Tensor]:
     elif op.type == "ScatterNd":
         ids, values = op.inputs[:2]
     else:
-        indices, weights, _, given = op.inputs
-        ids, values = indices[:, 1], tf.gather(given, indices[:, 0]) * tf.expand_dims(weights, 1)
+        indices, weights, _, like = op.inputs
+        ids, values = indices[:, 1], tf.gather(like, indices[:, 0]) * tf.expand_dims(weights, 1)
     return tf.cast(tf.reshape(ids, [-1]), tf.int64), tf.reshape(values, [-1, *row])
 
 
 def rows_of_gradient(graph: tf.Graph, spread: Sequence[Spread], rows: int) -> RowsAt:
     """Return what evaluates a gradient of a variable with so many rows, at the ids of all that is spread in it."""
     ids, values, inside = list[tf.Tensor](), list[tf.Tensor](), list[tf.Tensor | None]()
-    for one in spread:
-        given, found = _spread(graph.get_tensor_by_name(one.tensor).op)
-        given = given if one.shift == 0 else given - one.shift
-        whole = one.shift == 0 and size_of(graph.get_tensor_by_name(one.tensor), 0) == rows
-        within = None if whole else (given >= 0) & (given < rows)
-        ids.append(given if within is None else tf.where(within, given, 0))
-        values.append(found)
+    for term in spread:
+        shape, ids_of_term = _spread(graph.get_tensor_by_name(term.tensor).op)
+        shape = shape if term.shift == 0 else shape - term.shift
+        whole = term.shift == 0 and size_of(graph.get_tensor_by_name(term.tensor), 0) == rows
+        within = None if whole else (shape >= 0) & (shape < rows)
+        ids.append(shape if within is None else tf.where(within, shape, 0))
+        values.append(ids_of_term)
         inside.append(within)
     keys, places = tf.unique(ids[0] if len(ids) == 1 else tf.concat(ids, 0))
     parts = [places] if len(ids) == 1 else tf.split(places, [tf.size(one) for one in ids], num=len(ids))
     known: dict[tuple[str, int], tf.Tensor] = {}
-    for one, found, place, within in zip(spread, values, parts, inside, strict=True):
+    for term, ids_of_term, place, within in zip(spread, values, parts, inside, strict=True):
         at = place if within is None else tf.where(within, place, -1)
-        sums = tf.math.unsorted_segment_sum(found, at, tf.size(keys))
-        known[one.tensor, one.shift] = tf.ensure_shape(sums, [None, *found.shape[1:]])
+        sums = tf.math.unsorted_segment_sum(ids_of_term, at, tf.size(keys))
+        known[term.tensor, term.shift] = tf.ensure_shape(sums, [None, *ids_of_term.shape[1:]])
     return RowsAt(keys, known)

@@ -72,10 +72,10 @@ def _seen(graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]) -> _t
 
 def _started(graph: tf.Graph, kind: str, table: str, device: str) -> _tf_private.Seen:
     """Redirect a query to the table, or to its shard where the variable was."""
-    made = next(one.whole for one in tables(graph) if one.whole.table_name == table)
+    runtime_table = next(one.whole for one in tables(graph) if one.whole.table_name == table)
     with tf.control_dependencies(None), tf.device(None):
-        parts = started_parts(table, made, reference=kind == ASKS[1])
-    places = [shard.place for shard in made.parts]
+        parts = started_parts(table, runtime_table, reference=kind == ASKS[1])
+    places = [shard.place for shard in runtime_table.parts]
     number = next((number for number, place in enumerate(places) if is_at(device, place)), 0)
     part = f"{table}/started/{kind}/{number}"
     return _tf_private.Seen([parts[part]], [parts[one] for one in (f"{part}/known",) if one in parts])
@@ -94,14 +94,14 @@ def replaced(tensor: tf.Tensor) -> tuple[str, str] | None:
 
 def waited_for(tensor: tf.Tensor) -> tuple[tf.Operation, ...]:
     """Return the ops that a read of a replaced variable waits for, in the place of other reads that it waits for."""
-    found, pending = dict[tf.Operation, None](), list(_read_by(tensor))
+    waiting, pending = dict[tf.Operation, None](), list(_read_by(tensor))
     while pending:
         for waited in pending.pop().control_inputs:
             if waited.outputs and replaced(waited.outputs[0]) is not None:
                 pending += _read_by(waited.outputs[0])
             elif not (waited.type == "Assert" and waited.name.startswith(SCOPE)):  # which says that it is gone
-                found[waited] = None
-    return tuple(found)
+                waiting[waited] = None
+    return tuple(waiting)
 
 
 def _read_by(tensor: tf.Tensor) -> Iterator[tf.Operation]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
+from rewriter import _tf_private
 from rewriter._tf_private import writes_in_place
-from rewriter.flow.arguments import picks_by
-from rewriter.flow.one_hot import is_one_hot
 from rewriter.flow.varying import SHAPES, Varying, VaryingIn
 from rewriter.graph.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
 from rewriter.graph.view import GraphView, Tensor, Use
@@ -38,6 +38,24 @@ _BROADCASTS = (
     *("Maximum", "Minimum", "SquaredDifference", "SelectV2", "BroadcastTo"),
 )
 _DEEPEST = 10
+#: Integer inputs that give the form of a result or a number of steps; all other integers select from another input.
+SHAPING = frozenset(
+    {
+        *("shape", "dims", "multiples", "axis", "axes", "dim", "dimension", "perm", "paddings", "output_shape"),
+        *("reduction_indices", "reduction_axes", "concat_dim", "split_dim", "size_splits", "num_segments", "num"),
+        *("input_sizes", "filter_sizes", "ksize", "block_shape", "crops", "element_shape", "num_elements"),
+        *("seq_len_max", "sequence_length", "sequence_lengths", "seq_lengths", "shift", "size", "k", "group_size"),
+        *("group_key", "instance_key", "seed", "num_lower", "num_upper", "num_rows"),
+        *("num_cols", "orig_input_shape", "dense_shape"),
+    }
+)
+#: Ops that only pass on, reshape, scale or sum such rows, which are input 0.
+_HANDED_ON = (
+    *("Identity", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Transpose", "Cast", "Sum", "Max", "Mean"),
+    *("Tile", "Slice", "StridedSlice", "Switch", "RefSwitch", "Enter", "RefEnter"),
+)
+_TOGETHER = {"Pack": 0, "AddN": 0, "Add": 0, "AddV2": 0, "ConcatV2": 1}  #: number of trailing inputs that are no rows
+_ONES = ("Const", "Fill", "OnesLike")
 
 
 @dataclass(frozen=True)
@@ -73,8 +91,8 @@ class Picks:
         shape = tf.TensorShape(self._graph.nodes[variable].attr["shape"].shape)
         if shape.rank == 0 or (shape.is_fully_defined() and shape.num_elements() == 0):
             return None  # the anchor of a table has no rows
-        found = self._search(self._graph, (), [_Step(Tensor(variable), (variable,))], 0)
-        return next((one for one in found if isinstance(one, Pick)), None)
+        picks = self._search(self._graph, (), [_Step(Tensor(variable), (variable,))], 0)
+        return next((one for one in picks if isinstance(one, Pick)), None)
 
     @functools.cached_property
     def _bodies(self) -> dict[str, Body]:
@@ -113,29 +131,29 @@ class Picks:
             if use.input == 0:
                 yield _Step(Tensor(use.op), path)
         elif kind in (*_MERGES, *_CARRIERS):
-            given = kind in _MERGES or use.input == 0  # not the predicate of a Switch
-            yield from (_Step(Tensor(use.op, number), path) for number in range(2) if given)
+            is_merged = kind in _MERGES or use.input == 0  # not the predicate of a Switch
+            yield from (_Step(Tensor(use.op, number), path) for number in range(2) if is_merged)
         elif kind not in SHAPES:
             yield from self._computed(body, varying, use, path)
 
     def _computed(self, body: Body, varying: VaryingIn, use: Use, path: tuple[str, ...]) -> Iterator[Pick | _Step]:
         """Continue behind an op that derives something from the value, or yield that the op selects from it."""
         inputs, kind = body.inputs(use.op), body.type(use.op)
-        given = inputs[use.input]
+        operand = inputs[use.input]
         others = [number for number, one in enumerate(inputs) if number != use.input and one in varying]
         node = body.nodes[use.op]
-        if any(picks_by(node, number, use.input) or is_one_hot(body, inputs[number]) for number in others):
+        if any(_picks_by(node, number, use.input) or _is_one_hot(body, inputs[number]) for number in others):
             yield Pick(path, kind)
-        elif self._goes_on(body, use, given, bool(others)):
+        elif self._goes_on(body, use, operand, bool(others)):
             outputs = {body.inputs(one.op)[one.input] for one in body.users(use.op)}
             outputs |= {one for one in body.results if one.op == use.op}
             yield from (_Step(one, path) for one in sorted(outputs))
 
     @staticmethod
-    def _goes_on(body: Body, use: Use, given: Tensor, varies: bool) -> bool:
+    def _goes_on(body: Body, use: Use, operand: Tensor, varies: bool) -> bool:
         """Whether the result still has the rows: it is not a single number, not other rows, and not of the batch."""
         kind, node = body.type(use.op), body.nodes[use.op]
-        before, after = body.shape(given), body.shape(Tensor(use.op))
+        before, after = body.shape(operand), body.shape(Tensor(use.op))
         if after.rank == 0:
             return False
         if varies:
@@ -156,24 +174,24 @@ class Picks:
             if not 0 <= place < len(function.arguments):
                 continue
             start = _Step(Tensor(function.arguments[place]), path)
-            for one in self._inside(body, varying, use.op, function, start, depth):
-                if isinstance(one, Pick):
-                    yield one
+            for pick in self._inside(body, varying, use.op, function, start, depth):
+                if isinstance(pick, Pick):
+                    yield pick
                 elif gives_results(body, use.op, name, self._functions):
-                    numbers = _numbers(function, one.tensor)
-                    yield from (_Step(Tensor(use.op, number), one.path) for number in numbers)
+                    numbers = _numbers(function, pick.tensor)
+                    yield from (_Step(Tensor(use.op, number), pick.path) for number in numbers)
 
     def _inside(
         self, body: Body, varying: VaryingIn, op: str, function: Body, start: _Step, depth: int
     ) -> Iterator[Pick | _Step]:
         """Search a function; values that a loop passes to its next iteration are searched again."""
         loops = body.type(op) in LOOPS
-        given = self._varying.arguments(body, op, function, varying)
+        arguments = self._varying.arguments(body, op, function, varying)
         starts, known = [start], {start.tensor}
         while starts:
-            found = list(self._search(function, given, starts, depth + 1))
-            yield from found
-            results = [one for one in found if isinstance(one, _Step) and loops and function.results]
+            picks = list(self._search(function, arguments, starts, depth + 1))
+            yield from picks
+            results = [one for one in picks if isinstance(one, _Step) and loops and function.results]
             again = [
                 _Step(Tensor(function.arguments[n]), one.path)
                 for one in results
@@ -185,3 +203,57 @@ class Picks:
 
 def _numbers(function: Body, result: Tensor) -> list[int]:
     return [number for number, one in enumerate(function.results) if one == result]
+
+
+def _picks_by(node: Any, number: int, argument: int) -> bool:
+    """Whether an input of an op holds integers that select parts of the one at `argument`; also if the op is unknown.
+
+    Inputs that share the attribute of their type are peers, ids among them: a concatenation selects nothing.
+    """
+    arguments = _tf_private.arguments_of(node)
+    if arguments is None or max(number, argument) >= len(arguments):
+        return True
+    name, kind, attribute = arguments[number]
+    peers = attribute != "" and attribute == arguments[argument][2]
+    return bool(kind) and tf.as_dtype(kind).base_dtype.is_integer and name not in SHAPING and not peers
+
+
+def _is_one_hot(body: Body, tensor: Tensor) -> bool:
+    """Whether everything that a tensor is computed from is one-hot rows; false for a dense input that is so in part."""
+    pending, known = [tensor], {tensor}
+    while pending:
+        source = pending.pop()
+        before = _before(body, source)
+        if before is None:
+            return False
+        pending += [tensor for tensor in before if tensor not in known]
+        known.update(before)
+    return True
+
+
+def _before(body: Body, tensor: Tensor) -> Sequence[Tensor] | None:
+    """Return the tensors that must be one-hot for a tensor to be one-hot; None if it cannot be."""
+    op, kind = tensor.op, body.type(tensor.op)
+    if kind in ("OneHot", "SparseToDense") or (kind == "Equal" and _of_integers(body, op)):
+        return ()
+    if kind == "ScatterNd":
+        return () if body.type(body.inputs(op)[1].op) in _ONES else None
+    if kind in _TOGETHER:
+        inputs = body.inputs(op)
+        return inputs[: len(inputs) - _TOGETHER[kind]]
+    if kind == "Mul":  # by weights, one for each row
+        wide = [one for one in body.inputs(op) if _width(body, one) != 1]
+        return wide if len(wide) == 1 else None
+    return body.inputs(op)[:1] if kind in _HANDED_ON else None
+
+
+def _width(body: Body, tensor: Tensor) -> int | None:
+    shape = body.shape(tensor)
+    if shape.rank is None:
+        return None
+    return 1 if shape.rank == 0 else shape[-1]
+
+
+def _of_integers(body: Body, op: str) -> bool:
+    kind = body.nodes[op].attr["T"].type
+    return bool(kind) and tf.as_dtype(kind).is_integer

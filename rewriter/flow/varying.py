@@ -72,47 +72,51 @@ class Varying:
         ]
 
     def _spread(self, body: Body, arguments: Collection[str], depth: int) -> VaryingIn:
-        found = VaryingIn(set(arguments))
+        varying = VaryingIn(set(arguments))
         calls = [op for op in body.nodes if self._calls(body, op)]
         pending = deque([*arguments, *(op for op in body.nodes if _gives(body, op))])
-        found.ops.update(pending)
-        pending.extend(op for op in calls if self._call(body, op, found, depth))
+        varying.ops.update(pending)
+        pending.extend(op for op in calls if self._call(body, op, varying, depth))
         while pending:
             op = pending.popleft()
             for use in body.users(op):
-                if body.inputs(use.op)[use.input] not in found or use.op in found.ops or body.type(use.op) in SHAPES:
+                if (
+                    body.inputs(use.op)[use.input] not in varying
+                    or use.op in varying.ops
+                    or body.type(use.op) in SHAPES
+                ):
                     continue
                 if self._calls(body, use.op):
-                    if self._call(body, use.op, found, depth):
+                    if self._call(body, use.op, varying, depth):
                         pending.append(use.op)
                 else:
-                    found.ops.add(use.op)
+                    varying.ops.add(use.op)
                     pending.append(use.op)
-        return found
+        return varying
 
     def _calls(self, body: Body, op: str) -> bool:
         kind = body.type(op)
         return (kind in CALLS or kind in self._functions) and bool(called(body, op, self._functions))
 
-    def _call(self, body: Body, op: str, found: VaryingIn, depth: int) -> bool:
+    def _call(self, body: Body, op: str, varying: VaryingIn, depth: int) -> bool:
         """Add the varying outputs of a call; return whether any is new. A loop may add more at each iteration."""
-        before, size = len(found.outputs), -1
-        while size != len(found.outputs):
-            size = len(found.outputs)
+        before, size = len(varying.outputs), -1
+        while size != len(varying.outputs):
+            size = len(varying.outputs)
             for name in called(body, op, self._functions):
-                found.outputs |= {Tensor(op, number) for number in self._results(body, op, name, found, depth)}
+                varying.outputs |= {Tensor(op, number) for number in self._results(body, op, name, varying, depth)}
             if body.type(op) not in LOOPS:
                 break
-        return len(found.outputs) > before
+        return len(varying.outputs) > before
 
-    def _results(self, body: Body, op: str, name: str, found: VaryingIn, depth: int) -> Iterable[int]:
+    def _results(self, body: Body, op: str, name: str, varying: VaryingIn, depth: int) -> Iterable[int]:
         """Return the numbers of a call's outputs that vary because of one of its functions."""
         function, loops = self._bodies[name], body.type(op) in LOOPS
         if loops and is_condition(body, op, name):
             return ()
         if depth >= _DEEPEST:
             return range(len(function.results))
-        inside = self.of(function, self.arguments(body, op, function, found), depth + 1)
+        inside = self.of(function, self.arguments(body, op, function, varying), depth + 1)
         return (number for number, result in enumerate(function.results) if result in inside)
 
 

@@ -109,9 +109,9 @@ class FrozenTable:
             rows *= tf.gather(self.scales, places)[:, None]
         if draws:
             rows = self._with_drawn(rows, flat, places)
-        found = tf.reshape(rows, tf.concat([tf.shape(keys), [self.source.dim]], 0))
-        found.set_shape(keys.shape.concatenate([self.source.dim]))
-        return found
+        shaped = tf.reshape(rows, tf.concat([tf.shape(keys), [self.source.dim]], 0))
+        shaped.set_shape(keys.shape.concatenate([self.source.dim]))
+        return shaped
 
     def _with_drawn(self, rows: tf.Tensor, keys: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         """Return the rows with those of unknown keys drawn; the ops that draw run only if there is such a key."""
@@ -132,14 +132,14 @@ class FrozenTable:
         return _either(unknown, rows_with_drawn, rows_all_known, [rows, keys, places], table.dim)
 
 
-def _either(chosen: tf.Tensor, then: Any, other: Any, given: Sequence[tf.Tensor], dim: int) -> tf.Tensor:
+def _either(chosen: tf.Tensor, then: Any, other: Any, operands: Sequence[tf.Tensor], dim: int) -> tf.Tensor:
     """Build an If whose branches are functions, which is not taken apart into single ops as tf.cond is."""
     shapes = [[None, dim], [None], [None]]
-    specs = [tf.TensorSpec(shape, one.dtype) for shape, one in zip(shapes, given, strict=True)]
+    specs = [tf.TensorSpec(shape, one.dtype) for shape, one in zip(shapes, operands, strict=True)]
     with tf.Graph().as_default():
         branches = [tf.function(one).get_concrete_function(*specs) for one in (then, other)]
     (result,) = tf.raw_ops.StatelessIf(
-        cond=chosen, input=list(given), Tout=[tf.float32], then_branch=branches[0], else_branch=branches[1]
+        cond=chosen, input=list(operands), Tout=[tf.float32], then_branch=branches[0], else_branch=branches[1]
     )
     return result
 

@@ -43,16 +43,16 @@ class Replacing:
 
     def _waits(self, op: str, doomed: Collection[str]) -> list[str]:
         """Return what an op will wait for; a stand-in that only passes a resource on is nothing to wait for."""
-        found: dict[str, None] = {}
+        waits: dict[str, None] = {}
         for before in self.view.controls(op):
             if before in self.replaced:
                 tensors = [
                     Tensor(before, at) for at, one in enumerate(self.replaced[before]) if one.dtype != tf.resource
                 ]
-                found.update(dict.fromkeys(self._final(tensor).op for tensor in tensors))
+                waits.update(dict.fromkeys(self._final(tensor).op for tensor in tensors))
             elif before not in doomed:
-                found[before] = None
-        return list(found)
+                waits[before] = None
+        return list(waits)
 
     def _final(self, tensor: Tensor) -> Tensor:
         """Return what is read in place of a tensor in the end."""
@@ -63,23 +63,23 @@ class Replacing:
 
     def needed(self, roots: Iterable[str], doomed: Collection[str] = ()) -> list[str]:
         """Return `roots` and all ops that they will need; of ops with stand-ins, only `roots` are left."""
-        gone, found, pending = set(doomed), dict[str, None](), list(roots)
+        gone, needed, pending = set(doomed), dict[str, None](), list(roots)
         while pending:
             op = pending.pop()
-            if op not in found:
-                found[op] = None
+            if op not in needed:
+                needed[op] = None
                 pending.extend(self.inputs(op, gone))
-        return list(found)
+        return list(needed)
 
     def fed_by(self, sources: Iterable[str]) -> set[str]:
         """Return `sources` and all ops that are computed from them, up to ops with stand-ins."""
-        view, found, pending = self.view, set[str](), list(sources)
+        view, fed, pending = self.view, set[str](), list(sources)
         while pending:
             op = pending.pop()
-            if op not in found and op not in self.replaced:
-                found.add(op)
+            if op not in fed and op not in self.replaced:
+                fed.add(op)
                 pending.extend(use.op for use in view.users(op))
-        return found
+        return fed
 
     def definition(self, kept: Iterable[str], doomed: Iterable[str]) -> Any:
         """Return the GraphDef of the ops `kept`, with stand-ins in place, and the functions that they call."""

@@ -38,16 +38,16 @@ class Restores:
 
 def find_restores(view: GraphView) -> Restores:
     """Follow all restoring ops of a graph, also into functions."""
-    found = Restores()
-    _follow(view, view.functions, {}, found, 0)
-    return found
+    restores = Restores()
+    _follow(view, view.functions, {}, restores, 0)
+    return restores
 
 
 def _follow(
     view: GraphView,
     functions: Mapping[str, Any],
     given: Mapping[str, _Variable | _Saved | None],
-    found: Restores,
+    restores: Restores,
     depth: int,
 ) -> None:
     def value(tensor: Tensor) -> _Variable | _Saved | None:
@@ -69,27 +69,27 @@ def _follow(
         values = [value(tensor) for tensor in view.inputs(op)] if node.op in (*_ENDS, *_CALLS) else []
         target = next(iter(values), None)
         if node.op in _ENDS and isinstance(target, _Variable):
-            _note(view, op, target.op, values, found)
+            _note(view, op, target.op, values, restores)
         elif node.op in _CALLS and depth < 10 and any(isinstance(one, _Variable) for one in values):
             for body, arguments in _bodies(functions, node):
                 own = values[len(values) - len(arguments) :]
-                _follow(body, functions, dict(zip(arguments, own, strict=True)), found, depth + 1)
+                _follow(body, functions, dict(zip(arguments, own, strict=True)), restores, depth + 1)
 
 
 _ENDS = ("AssignVariableOp", "Assign", "RecTableImport")
 
 
-def _note(view: GraphView, op: str, target: str, values: list[_Variable | _Saved | None], found: Restores) -> None:
+def _note(view: GraphView, op: str, target: str, values: list[_Variable | _Saved | None], restores: Restores) -> None:
     names = [one.name for one in values[1:] if isinstance(one, _Saved)]
     if view.type(op) == "RecTableImport":
         if len(names) == len(values) - 1:
-            found.tables[target] = tuple(names)
+            restores.tables[target] = tuple(names)
     elif names:
-        found.variables[target] = names[0]
+        restores.variables[target] = names[0]
     else:
         creator = view.nodes[view.inputs(op)[1].op]
         if creator.op in ("RecTableCreate", "RecTableHandle"):
-            found.creators[target] = creator
+            restores.creators[target] = creator
 
 
 def _bodies(functions: Mapping[str, Any], node: Any) -> Iterator[tuple[GraphView, list[str]]]:

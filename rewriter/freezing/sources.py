@@ -78,8 +78,8 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
     name = creator.attr["table_name"].s.decode()
     restored = restores.tables.get(handle)
     if restored is None and node.op == "VarHandleOp":  # of a version 1 graph, where a handle is created beside it
-        made = [one for one in restores.creators if one != handle and restores.creators[one] is creator]
-        restored = next((restores.tables[one] for one in made if one in restores.tables), None)
+        created = [one for one in restores.creators if one != handle and restores.creators[one] is creator]
+        restored = next((restores.tables[one] for one in created if one in restores.tables), None)
     keys, values, meta = (restored[0], restored[1], restored[3]) if restored else _named(bundle, name)
     numbers = bundle.read(meta)
     shape = bundle.shapes[values]

@@ -74,13 +74,13 @@ def called(body: Body, op: str, functions: Container[str]) -> list[str]:
 
 def reached(nodes: Iterable[Any], functions: Mapping[str, Any]) -> list[str]:
     """Return the names of the functions that nodes call, and of those that these call, once each."""
-    found, pending = dict[str, None](), list(nodes)
+    names, pending = dict[str, None](), list(nodes)
     while pending:
         for name in functions_of(pending.pop(), functions):
-            if name in functions and name not in found:
-                found[name] = None
+            if name in functions and name not in names:
+                names[name] = None
                 pending.extend(functions[name].node_def)
-    return list(found)
+    return list(names)
 
 
 def gives_results(body: Body, op: str, function: str, functions: dict[str, Any]) -> bool:

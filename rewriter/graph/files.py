@@ -110,13 +110,13 @@ def to_bytes(message: Any, path: str | Path) -> bytes:
 
 
 def _of_saved_model(folder: Path) -> Any:
-    found = [folder / name for name in _SAVED_MODEL if (folder / name).is_file()]
-    if not found:
+    files = [folder / name for name in _SAVED_MODEL if (folder / name).is_file()]
+    if not files:
         raise ValueError(f"{folder} holds no saved_model.pb: give a SavedModel's directory or a graph file")
-    model = _parsed(found[0], saved_model_pb2.SavedModel())
+    model = _parsed(files[0], saved_model_pb2.SavedModel())
     if not model.meta_graphs:
-        raise ValueError(f"{found[0]} holds no graph: it is empty")
-    _check_names(found[0], (node for meta in model.meta_graphs for node in meta.graph_def.node))
+        raise ValueError(f"{files[0]} holds no graph: it is empty")
+    _check_names(files[0], (node for meta in model.meta_graphs for node in meta.graph_def.node))
     if any(meta.HasField("object_graph_def") for meta in model.meta_graphs):
         raise ValueError(
             f"{folder} is a SavedModel of TensorFlow 2, whose lookups are in functions that no Saver covers: change "

@@ -26,12 +26,12 @@ def named_ops(meta: Any, ops: Collection[str]) -> dict[str, str]:
 
     Membership in the context of a branch or loop does not count; being the op that begins or ends it does.
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for text, where in _names(meta, ops):
         op = op_of(text)
         if op in ops:
-            found.setdefault(op, where)
-    return found
+            names.setdefault(op, where)
+    return names
 
 
 def op_of(name: str) -> str:

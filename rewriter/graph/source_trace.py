@@ -58,15 +58,15 @@ def line_here() -> str | None:
 
 def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:
     """Return `source_of` for the named ops; ops without a line, or not in the graph, are left out."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for name in dict.fromkeys(ops):
         try:
             source = source_of(graph.get_operation_by_name(name))
         except KeyError:
             continue
         if source:
-            found[name] = source
-    return found
+            sources[name] = source
+    return sources
 
 
 def _inwards(stack: Any) -> Iterator[Any]:

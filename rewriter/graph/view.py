@@ -102,8 +102,8 @@ class GraphView:
         view.closed = _tf_private.closed_loops(graph)
         variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
         # The initializer of a ref variable is a tensor, the output of the op.
-        found = ((one.op.name, one.initializer) for item in variables for one in _tf_private.parts_of(item))
-        view.initializers = {name: getattr(op, "op", op).name for name, op in found if op is not None}
+        pairs = ((one.op.name, one.initializer) for item in variables for one in _tf_private.parts_of(item))
+        view.initializers = {name: getattr(op, "op", op).name for name, op in pairs if op is not None}
         strategies = ((item, _tf_private.strategy_of(item)) for item in variables)
         view.copied = {
             part.op.name: found for item, found in strategies if found[1] > 1 for part in _tf_private.parts_of(item)
@@ -123,10 +123,10 @@ class GraphView:
 
     @functools.cached_property
     def _by_type(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for name, node in self.nodes.items():
-            found.setdefault(node.op, []).append(name)
-        return found
+            names.setdefault(node.op, []).append(name)
+        return names
 
     def inputs(self, op: str) -> tuple[Tensor, ...]:
         """Return the tensors that `op` reads, in order."""
@@ -142,9 +142,9 @@ class GraphView:
         if len(users) < _MANY:
             return [use for use in users if self._inputs[use.op][use.input] == tensor]
         if tensor.op not in self._by_output:
-            found = self._by_output.setdefault(tensor.op, {})
+            by_output = self._by_output.setdefault(tensor.op, {})
             for use in users:
-                found.setdefault(self._inputs[use.op][use.input], []).append(use)
+                by_output.setdefault(self._inputs[use.op][use.input], []).append(use)
         return self._by_output[tensor.op].get(tensor, [])
 
     def users(self, op: str) -> Sequence[Use]:
@@ -216,31 +216,31 @@ class GraphView:
 
         With `controls`, control inputs are followed, too.
         """
-        found: dict[str, None] = {}
+        ancestors: dict[str, None] = {}
         pending = deque(tensor.op for tensor in tensors)
         while pending:
             op = pending.popleft()
-            if op in found:
+            if op in ancestors:
                 continue
-            found[op] = None
+            ancestors[op] = None
             if not stop(op):
                 pending.extend(tensor.op for tensor in self._inputs[op])
                 pending.extend(self._controls[op] if controls else ())
-        return list(found)
+        return list(ancestors)
 
     def descendants(self, ops: Iterable[str], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
         """Return `ops` and all ops that depend on them by data or control edges, nearest first, up to `stop`."""
-        found: dict[str, None] = {}
+        descendants: dict[str, None] = {}
         pending = deque(ops)
         while pending:
             op = pending.popleft()
-            if op in found:
+            if op in descendants:
                 continue
-            found[op] = None
+            descendants[op] = None
             if not stop(op):
                 pending.extend(use.op for use in self.users(op))
                 pending.extend(self._waiting[op])
-        return list(found)
+        return list(descendants)
 
     def path(self, start: str, end: str) -> list[str]:
         """Return the ops of a shortest path along data edges from `start` to `end`; empty if there is none."""

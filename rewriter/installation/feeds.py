@@ -11,12 +11,16 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rewriter import _tf_private
+from rewriter._tf_private_files import ranges_of
+from rewriter._tf_private_sessions import elements_of
 from rewriter.checks.late_use_guard import replaced
 from rewriter.facts import Lookup
-from rewriter.installation.restores import Restores, run_by
+from rewriter.installation.checkpoints import opened
 from rewriter.patterns.branches import READS
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
+from runtime.checkpoint.bundle import read_as_stored
+from runtime.checkpoint.row_layout import columns_of
 
 #: Stateful ops that give the same when a run computes them again.
 _REPEATED = re.compile("^Var|^ReadVar|Table|^Placeholder|^Assert")
@@ -46,7 +50,7 @@ class Feeds:
 
     def __init__(self, graph: tf.Graph) -> None:
         """Take the graph."""
-        self._graph, self._restores = graph, Restores(graph)
+        self._graph, self._restores = graph, _Restores(graph)
         self._edges: dict[tuple[str, str], _Edge] = {}
         self._ops: set[str] = set()  #: whose values other ops are given, too, if they are fed
 
@@ -97,7 +101,7 @@ class Feeds:
             return {}
         fed = {tensor.name: value for one, value in feeds.items() for tensor in self._tensors(one)}
         values: dict[tf.Tensor, Any] = {} if fetches is None else self._restores.values(fetches, fed)
-        ops = None if fetches is None else run_by(self._graph, fetches)
+        ops = None if fetches is None else _run_by(self._graph, fetches)
         computed: dict[tf.Tensor, tuple[tf.Tensor, _Edge, Any]] = {}
         for edge in self._edges.values():
             read = next((name for name in _behind(edge.old) if name in fed), None)
@@ -159,3 +163,66 @@ def _rows(value: NDArray[Any], ids: NDArray[Any], read: tf.Tensor) -> NDArray[An
         error = f"indices[{place}] = {ids[tuple(wrong[0])]} is not in [0, {len(value)})"
         raise tf.errors.InvalidArgumentError(None, None, error)
     return np.take(value, ids.reshape(-1) if read.op.type == "PlaceholderWithDefault" else ids, 0)
+
+
+class _Restores:
+    """The RestoreV2 ops of a graph whose paths are fed, looked up again when the graph has grown.
+
+    Where a checkpoint has a table in the place of a variable that one of them reads, all that is read of it is fed.
+    """
+
+    def __init__(self, graph: tf.Graph) -> None:
+        """Take the graph."""
+        self._graph, self._version = graph, 0
+        self._ops: dict[str, list[tf.Operation]] = {}
+
+    def among(self, ops: set[str]) -> bool:
+        """Whether one of these ops gives the path of a checkpoint."""
+        for op in self._graph.get_operations()[self._version :] if self._version < self._graph.version else ():
+            if op.type == "RestoreV2":
+                prefix = op.inputs[0].op
+                while prefix.type == "Identity":
+                    prefix = prefix.inputs[0].op
+                self._ops.setdefault(prefix.name, []).append(op)
+        self._version = self._graph.version
+        return not self._ops.keys().isdisjoint(ops)
+
+    def values(self, fetches: Any, fed: Mapping[str, Any]) -> dict[tf.Tensor, NDArray[Any]]:
+        """Return what to feed in a run of `fetches` beside what is `fed`, by name."""
+        values: dict[tf.Tensor, NDArray[Any]] = {}
+        for name, path in fed.items():
+            ops = self._ops.get(name.partition(":")[0], [])
+            values |= _read(np.asarray(path).item(), ops, lambda: _run_by(self._graph, fetches)) if ops else {}
+        return values
+
+
+def _run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
+    """Return the ops that a run of these fetches runs; a Saver that was rebuilt for tables leaves others behind."""
+    pending = [getattr(one, "op", one) for one in elements_of(graph, fetches)]
+    known = set(pending)
+    while pending:
+        op = pending.pop()
+        new = {*(given.op for given in op.inputs), *op.control_inputs} - known
+        known |= new
+        pending += new
+    return known
+
+
+def _read(path: Any, ops: list[tf.Operation], runs: Callable[[], set[tf.Operation]]) -> dict[tf.Tensor, NDArray[Any]]:
+    """Return the values of those ops that are run and read variables or slots which are in tables of the checkpoint."""
+    values: dict[tf.Tensor, NDArray[Any]] = {}
+    stored = opened(path.decode() if isinstance(path, bytes) else str(path))
+    with read_as_stored():
+        columns = {} if stored is None else columns_of(stored.shapes(), stored.tensor)
+    if stored is None or not columns:
+        return values
+    run = runs()
+    for op in (one for one in ops if one in run):
+        names, cuts = (tf.get_static_value(given) for given in op.inputs[1:])
+        read = None if names is None or cuts is None else [one.decode() for one in names]
+        pairs = zip(op.outputs, read or (), cuts if read else (), strict=False)
+        asked = [one for one in pairs if not run.isdisjoint(one[0].consumers())]
+        differs = any(name in columns and output.dtype == tf.float32 for output, name, _ in asked)
+        if differs and all(stored.has(name) for _, name, _ in asked):
+            values |= {output: np.asarray(stored.tensor(name))[ranges_of(cut)] for output, name, cut in asked}
+    return values

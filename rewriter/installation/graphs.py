@@ -143,12 +143,12 @@ class Graphs:
         if self._own:
             return run(fetches, feeds)
         state = self._state(session.graph)
-        given = {**feeds, **state.feeds.given(fetches, feeds, run)} if feeds else feeds
+        fed = {**feeds, **state.feeds.given(fetches, feeds, run)} if feeds else feeds
         recorder = state.recorder
         if recorder is None:
-            return run(fetches, given)
+            return run(fetches, fed)
         more = recorder.before_run(fetches, feeds)
-        results = run({"fetches": fetches, "more": more}, given)
+        results = run({"fetches": fetches, "more": more}, fed)
         self._prove(state, lambda _: recorder.after_run(results["more"]))
         return results["fetches"]
 
@@ -166,14 +166,14 @@ class Graphs:
         }
         names = (getattr(one, "name", "") for items in held.values() for one in items)
         ops = {str(name).partition(":")[0] for name in names}
-        found = original(definition, state.plan, state.added, ops) if state.plan.tables else None
+        exported = original(definition, state.plan, state.added, ops) if state.plan.tables else None
         with contextlib.ExitStack() as undo:
-            for name, items in held.items() if found is not None else ():
+            for name, items in held.items() if exported is not None else ():
                 undo.callback(graph.get_collection_ref(name).__setitem__, slice(None), graph.get_collection(name))
                 graph.get_collection_ref(name)[:] = items
-            if found is not None:
+            if exported is not None:
                 undo.enter_context(contexts_without(graph, state.added))
-            yield found
+            yield exported
 
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""
@@ -305,10 +305,10 @@ def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> Iterator[A
     """Let collections list what the program has put there, but no anchors; yield what the rewrite has put there."""
     known = {id(one) for items in held.values() for one in items}
     for name in graph.collections:
-        made = [one for one in graph.get_collection(name) if id(one) not in known]
-        kept = [one for one in made if name not in _VARIABLES or not isinstance(one, GraphAnchor)]
+        added = [one for one in graph.get_collection(name) if id(one) not in known]
+        kept = [one for one in added if name not in _VARIABLES or not isinstance(one, GraphAnchor)]
         graph.get_collection_ref(name)[:] = [*held.get(name, ()), *kept]
-        yield from made
+        yield from added
 
 
 def _joined(plan: Plan, earlier: Plan, pipeline: PipelinePlan) -> Plan:

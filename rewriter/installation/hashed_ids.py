@@ -87,10 +87,10 @@ class HashedIds:
         self, name: str, layer: Callable[[], Any], variable: WholeVariable, symbol: type, ids: tf.Tensor
     ) -> tf.Tensor:
         """Return the ids to look up in the rows of a layer, which is called now, in place of these."""
-        called, given = getattr(self._now, "call", (None, None))
-        if called is None or called is not layer() or isinstance(given, symbol):
+        called, tensor = getattr(self._now, "call", (None, None))
+        if called is None or called is not layer() or isinstance(tensor, symbol):
             return ids  # nothing is looked up, or not by the layer
-        wide = getattr(given, _NOTED, None)
+        wide = getattr(tensor, _NOTED, None)
         reason = _reason(wide, variable.shape[0]) or (
             _IN_A_LOOP if _tf_private_tapes.around_loops() is not None else ""
         )

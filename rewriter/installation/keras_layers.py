@@ -102,8 +102,8 @@ class KerasLayers:
             with self._hashed.call(layer, arguments[0] if arguments else None):
                 return original(layer, *arguments, **named)
         result = original(layer, *arguments, **named)
-        given = arguments[0] if arguments else None
-        self._hashed.returned(keras, layer, result, given, lambda wide: original(wide, *arguments, **named))
+        inputs = arguments[0] if arguments else None
+        self._hashed.returned(keras, layer, result, inputs, lambda wide: original(wide, *arguments, **named))
         return result
 
     def _bounded(self, layer: Any, bound: Bound | None) -> None:

@@ -16,11 +16,11 @@ from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
+from rewriter.apply.partitions import row_keys
 from rewriter.checks.late_use_guard import replaced, waited_for
 from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.graph.bodies import functions_of, reached
 from rewriter.installation.feeds import Feeds
-from rewriter.installation.late_gradients import joined_gradient, terms_of
 from rewriter.installation.whole import SavedRows, Whole
 from rewriter.patterns.branches import READS
 from rewriter.plan.plan import Plan
@@ -113,7 +113,7 @@ class LateUses:
         stand_ins = (
             one for (name, _, dtype), one in self._stand_ins.items() if (name, dtype) == (whole.name, tf.resource)
         )
-        terms = terms_of(whole, self._graph)
+        terms = _terms_of(whole, self._graph)
         anchors = [anchor.handle for anchor in whole.made.variables]
         return [*anchors, *terms, *stand_ins, *self._reads.get(whole.name, ())]
 
@@ -123,8 +123,8 @@ class LateUses:
         if whole is None or whole.number:
             return found[0]
         anchors = len(whole.made.variables)
-        terms = anchors + len(terms_of(whole, self._graph))
-        return joined_gradient(whole, found[:anchors], found[anchors:terms], found[terms:])
+        terms = anchors + len(_terms_of(whole, self._graph))
+        return _joined_gradient(whole, found[:anchors], found[anchors:terms], found[terms:])
 
     def saved(self, items: list[Any], as_variables: bool) -> tuple[list[Any], dict[str, Any]]:
         """Return the items but variables of tables, and by name what a Saver takes for these.
@@ -171,7 +171,7 @@ class LateUses:
 
     def served(self, kind: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
         """Return how a new op of this type and with these inputs uses tables; None if it cannot."""
-        given, waits, written, itself = list(tensors), list[tf.Operation](), list[_Written](), dict[int, Whole]()
+        fetched, waits, written, itself = list(tensors), list[tf.Operation](), list[_Written](), dict[int, Whole]()
         for place, tensor in enumerate(tensors):
             if replaced(tensor) is None:
                 continue
@@ -181,16 +181,16 @@ class LateUses:
             if tensor.dtype == tf.resource or _tf_private.takes_reference(kind, place):
                 itself[place] = whole
             else:
-                given[place] = self._read(whole, tensor)
+                fetched[place] = self._read(whole, tensor)
         locks = [] if kind in _READS else self._locked(itself.values(), tensors)
         for place, whole in itself.items():
-            given[place] = self._stand_in(whole, tensors[place], kind)
+            fetched[place] = self._stand_in(whole, tensors[place], kind)
             with tf.control_dependencies([one.op for one in locks]):
                 rows = None if kind in ASSIGNMENTS else whole.read()
-                waits.append(tf.no_op() if rows is None else _set(given[place], rows))
+                waits.append(tf.no_op() if rows is None else _set(fetched[place], rows))
             if kind not in _READS:
-                written.append(_Written(whole, given[place], rows))
-        return _tf_private.Seen(given, waits, lambda op: _given_back(op, written, locks))
+                written.append(_Written(whole, fetched[place], rows))
+        return _tf_private.Seen(fetched, waits, lambda op: _given_back(op, written, locks))
 
     def _locked(self, wholes: Iterable[Whole], tensors: list[tf.Tensor]) -> list[tf.Tensor]:
         """Lock variables once the other inputs of an op are there, always in one order, so that no two ops block."""
@@ -206,10 +206,10 @@ class LateUses:
             self._feeds.replaces(tensor, None)
             return whole.read(trains=True)
         with tf.control_dependencies(waited_for(tensor)):
-            found = tf.stop_gradient(whole.read())
-        self._feeds.replaces(tensor, found)
-        self._reads.setdefault(whole.name, []).append(found)
-        return found
+            rows = tf.stop_gradient(whole.read())
+        self._feeds.replaces(tensor, rows)
+        self._reads.setdefault(whole.name, []).append(rows)
+        return rows
 
     def _of(self, tensor: tf.Tensor) -> Whole | None:
         return self._variables.get((replaced(tensor) or ("",))[0])
@@ -235,8 +235,8 @@ class LateUses:
                 tf.raw_ops.VarHandleOp if tensor.dtype == tf.resource else tf.raw_ops.VariableV2
             )
             with tf.control_dependencies(None), tf.device(None), tf.name_scope(f"{name}/"):
-                self._stand_ins[key] = made = make(dtype=tf.float32, shape=list(whole.shape), shared_name=name)
-                MOVED.setdefault(self._graph, []).append(made.op.name)
+                self._stand_ins[key] = stand_in = make(dtype=tf.float32, shape=list(whole.shape), shared_name=name)
+                MOVED.setdefault(self._graph, []).append(stand_in.op.name)
         return self._stand_ins[key]
 
 
@@ -286,3 +286,42 @@ def _set(stand_in: tf.Tensor, rows: tf.Tensor) -> tf.Operation:
     if stand_in.dtype == tf.resource:
         return tf.raw_ops.AssignVariableOp(resource=stand_in, value=rows)
     return tf.raw_ops.Assign(ref=stand_in, value=rows).op
+
+
+def _terms_of(whole: Whole, graph: tf.Graph) -> list[tf.Tensor]:
+    """Return the values float32 [2] of the terms over all rows: half the squares, and the absolute values."""
+    return [graph.get_operation_by_name(name).outputs[0] for name in whole.made.terms.get(graph, ())]
+
+
+def _joined_gradient(whole: Whole, anchors: list[Any], terms: list[Any], reads: list[Any]) -> Any:
+    """Return the gradient of a variable, given those of the table's anchors, terms and reads as a whole.
+
+    It is dense where one of them is, as TensorFlow adds gradients up. An anchor's has terms as rows that only updates
+    of tables read: their keys are no ids, and go.
+    """
+    dense = [one for one in reads if isinstance(one, tf.Tensor)]
+    factors = [one for one in terms if one is not None]
+    rows = whole.read() if factors and whole.rows is None else whole.rows
+    dense += [one[0] * rows + one[1] * tf.sign(rows) for one in factors]
+    slices = [_as_variable(whole, one) for one in reads if isinstance(one, tf.IndexedSlices)]
+    slices += [_of_anchor(whole, one) for one in anchors if one is not None]
+    if dense:
+        return tf.add_n([*dense, *map(tf.convert_to_tensor, slices)])
+    if len(slices) < 2:
+        return slices[0] if slices else None
+    values, indices = (tf.concat([getattr(one, part) for one in slices], 0) for part in ("values", "indices"))
+    return tf.IndexedSlices(values, indices, slices[0].dense_shape)
+
+
+def _of_anchor(whole: Whole, gradient: tf.IndexedSlices) -> tf.IndexedSlices:
+    """Return the rows of a variable, or of a part of one, whose number in it is not their key."""
+    if len(whole.table.pieces) == 1:
+        return _as_variable(whole, gradient)
+    sums = tf.math.unsorted_segment_sum(gradient.values, gradient.indices, whole.table.rows)
+    rows = tf.gather(sums, row_keys(whole.table, whole.part))
+    return _as_variable(whole, tf.IndexedSlices(rows, tf.range(whole.shape[0])))
+
+
+def _as_variable(whole: Whole, gradient: tf.IndexedSlices) -> tf.IndexedSlices:
+    values = tf.reshape(gradient.values, [-1, *whole.shape[1:]])
+    return tf.IndexedSlices(values, tf.cast(gradient.indices, tf.int64), tf.constant(whole.shape, tf.int64))

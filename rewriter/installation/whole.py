@@ -45,10 +45,10 @@ class Whole:
         keys = row_keys(self.table, self.part)
         with tf.device("/device:CPU:0"):
             if self.number:
-                found = tf.gather(self._slot(), keys)
+                rows = tf.gather(self._slot(), keys)
             else:
-                found = sparse_lookup(self.made, keys) if trains else rows_in_place(self.made, keys)
-        return tf.reshape(found, self.shape)
+                rows = sparse_lookup(self.made, keys) if trains else rows_in_place(self.made, keys)
+        return tf.reshape(rows, self.shape)
 
     def _slot(self) -> tf.Tensor:
         """Build a read of the slot of all rows of the variable; those of a table that no step has updated are new."""

@@ -60,7 +60,7 @@ def _wanted(tables: Any, there: set[str], graphs: int) -> Any:
 
 def _uneven(plans: Mapping[str, Plan], variables: Mapping[str, set[str]]) -> dict[str, Refusal]:
     """Refuse tables whose variable is not replaced in another graph."""
-    found = {}
+    uneven = {}
     for plan in plans.values():
         for table in plan.tables:
             for tags, there in variables.items():
@@ -68,5 +68,5 @@ def _uneven(plans: Mapping[str, Plan], variables: Mapping[str, set[str]]) -> dic
                 left = [name for name in table.variables if name in there - gone]
                 if left:
                     reason = f"`{left[0]}` is not replaced in the graph `{tags}`, which reads the same checkpoint"
-                    found[table.name] = Refusal(table.name, reason)
-    return found
+                    uneven[table.name] = Refusal(table.name, reason)
+    return uneven

@@ -39,14 +39,14 @@ def reads(view: GraphView, table: Table) -> set[str]:
 
 def touched(view: GraphView, tables: Iterable[Table]) -> set[str]:
     """Return the variables of the tables, and the ops on them that are useless once the variables are replaced."""
-    found: set[str] = set()
+    ops: set[str] = set()
     for table in tables:
-        found |= {op for update in table.updates for op in update.ops}
-        found |= {op for lookup in table.lookups for op in (lookup.op, *lookup.gathers)}
-        found |= set(table.variables)
+        ops |= {op for update in table.updates for op in update.ops}
+        ops |= {op for lookup in table.lookups for op in (lookup.op, *lookup.gathers)}
+        ops |= set(table.variables)
         uses = (use for variable in table.variables for use in carried_uses(view, variable))
-        found |= {use.op for use in uses if carries(view, use) or view.type(use.op) in _IDLE}
-    return found
+        ops |= {use.op for use in uses if carries(view, use) or view.type(use.op) in _IDLE}
+    return ops
 
 
 def prune(graph: Any, before: GraphView, tables: Collection[Table], parts: dict[str, str], named: set[str]) -> Pruned:
@@ -80,36 +80,36 @@ def _ends(view: GraphView, inside: Collection[str]) -> set[str]:
 
 
 def _needed(nodes: dict[str, Any], roots: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    needed: set[str] = set()
     pending = [op for op in roots if op in nodes]
     while pending:
         op = pending.pop()
-        if op not in found:
-            found.add(op)
+        if op not in needed:
+            needed.add(op)
             pending.extend(text.removeprefix("^").partition(":")[0] for text in nodes[op].input)
-    return found
+    return needed
 
 
 def _stand_ins(
     nodes: dict[str, Any], before: GraphView, tables: Iterable[Table], parts: dict[str, str], named: set[str]
 ) -> list[str]:
     """Turn ops whose names may be fetched or run from outside into aliases of what the table does now."""
-    found = []
+    stand_ins = []
     for table in tables:
         for i, lookup in enumerate(table.lookups):
             if before.type(lookup.op) == "ResourceGather":
                 part, failing = f"{table.name}/lookup/{i}", parts[f"{table.name}/lookup/{i}/moved"]
                 waits = [text for text in nodes[lookup.op].input if text.startswith("^") and text[1:] != failing]
                 become(nodes[lookup.op], "Identity", [parts[part], *waits], T=tf.float32)
-                found.append(lookup.op)
+                stand_ins.append(lookup.op)
         runs = [(one.op, f"{table.name}/assign/{one.op}") for one in table.initial_rows]
         runs += [(op, f"{table.name}/update/{i}") for i, update in enumerate(table.updates) for op in update.ops]
         runs += [(start.op, f"{table.name}/slot/{start.op}") for start in table.slot_starts]
         for op, part in runs:
             if op in named or not (before.users(op) or before.waiting(op)):
                 become(nodes[op], "NoOp", ["^" + parts[part].partition(":")[0]])
-                found.append(op)
-    return found
+                stand_ins.append(op)
+    return stand_ins
 
 
 def become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:

@@ -5,8 +5,9 @@ Replaced ops are removed from the result; everything else keeps its bytes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,25 +15,27 @@ import tensorflow as tf
 
 from rewriter.analysis.already_moved import SCOPE, moved_before
 from rewriter.apply.live import apply_plan
-from rewriter.checks.invariants import check
+from rewriter.by_rows.lookups import GATHERS
+from rewriter.by_rows.normal_form import RowsRead, read_rows, unlocked_by_rows
+from rewriter.checks.invariants import RewriteError, check, check_acyclic
 from rewriter.checks.moved_variables import check_readers
 from rewriter.facts import Refusal, Table
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
-from rewriter.offline.by_rows import judged_by_rows, read_by_rows
-from rewriter.offline.checks import check_import, check_result, view_of
 from rewriter.offline.imports import imported
 from rewriter.offline.metagraph_patch import names_without, patched
-from rewriter.offline.prune import Pruned, prune, reads, touched
+from rewriter.offline.prune import Pruned, become, prune, reads, touched
 from rewriter.patterns.branches import carried_uses
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
+from runtime import native
 
 v1 = tf.compat.v1
 _KEYS = v1.GraphKeys
 #: Name of the Saver that is added for the tables of a graph without one.
 _SAVER = SCOPE + "save"
+_COLOCATION = "_class"
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def rewrite_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refus
         done, unfit = _attempt(meta, tables, kept)
         if not unfit:
             if done.plan.tables:
-                check_import(done.content)
+                _check_import(done.content)
             return done
         kept |= {refusal.table: refusal for refusal in unfit}
 
@@ -86,7 +89,7 @@ def judge_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal
     view = GraphView(meta.graph_def)
     kept: dict[str, Refusal] = dict(stay or {})
     while True:
-        rows, by_rows = judged_by_rows(view, tables, kept)
+        rows, by_rows = _judged_by_rows(view, tables, kept)
         plan = dataclasses.replace(_plan(by_rows, tables, kept), rows=rows.inputs)
         unfit = [refusal for table in plan.tables for refusal in _named_whole(by_rows, meta, table)]
         if not unfit:
@@ -96,7 +99,7 @@ def judge_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal
 
 def _attempt(source: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewritten, list[Refusal]]:
     """Rewrite; also return the tables that must be refused because other ops need what they replace."""
-    meta, rows, gone = read_by_rows(source, tables, kept)
+    meta, rows, gone = _read_by_rows(source, tables, kept)
     done, unfit = _replaced(meta, tables, kept)
     if not done.plan.tables:
         return dataclasses.replace(done, content=source), unfit
@@ -133,9 +136,9 @@ def _replaced(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewr
     anchors = {parts[f"{table.name}/initializer"] for table in plan.tables}
     pruned = prune(result.graph_def, before, plan.tables, parts, {*inside, *anchors})
     forget_gone(result)
-    unfit = _read_elsewhere(before, view_of(result.graph_def), plan, inside)
+    unfit = _read_elsewhere(before, _view_of(result.graph_def), plan, inside)
     if not unfit:
-        check_result(meta, result, plan, pruned)
+        _check_result(meta, result, plan, pruned)
     return Rewritten(result, plan, pruned), unfit
 
 
@@ -165,7 +168,7 @@ def _named_whole(view: GraphView, meta: Any, table: Table) -> Iterator[Refusal]:
 
 def _read_elsewhere(before: GraphView, after: GraphView, plan: Plan, named: Mapping[str, str]) -> list[Refusal]:
     """Refuse tables whose variable or slot is still used by an op that is kept."""
-    found = []
+    readers = []
     for table in plan.tables:
         inside = touched(before, [table]) | set(named)
         for variable in table.variables:
@@ -173,9 +176,9 @@ def _read_elsewhere(before: GraphView, after: GraphView, plan: Plan, named: Mapp
             stray = [use.op for use in uses if use.op not in inside]
             if stray:
                 what = "it" if variable not in table.slots else f"its slot `{variable}`"
-                found.append(Refusal(table.name, f"`{stray[0]}` uses {what}", (variable, stray[0])))
+                readers.append(Refusal(table.name, f"`{stray[0]}` uses {what}", (variable, stray[0])))
                 break
-    return found
+    return readers
 
 
 def _saver(meta: Any) -> Any:
@@ -186,3 +189,118 @@ def _saver(meta: Any) -> Any:
     if meta.HasField("saver_def") or _KEYS.GLOBAL_VARIABLES not in meta.collection_def:
         return None
     return v1.train.Saver(name=_SAVER).saver_def
+
+
+def _judged_by_rows(view: GraphView, tables: Any, kept: Collection[str]) -> tuple[RowsRead, GraphView]:
+    """Return the edits by which more variables move, but for those `kept`, and a view of the graph with them."""
+    native.ops()  # a graph that was rewritten before contains them
+    moved = moved_before(view)
+    return unlocked_by_rows(view, make_plan(view, tables, moved), tables, moved, 1, kept)
+
+
+def _read_by_rows(meta: Any, tables: Any, kept: Collection[str]) -> tuple[Any, RowsRead, frozenset[str]]:
+    """Return a MetaGraphDef with these edits, the edits, and the ops that are gone; `meta` if there are none."""
+    wanted, _ = _judged_by_rows(GraphView(meta.graph_def), tables, kept)
+    if not wanted.roots:
+        return meta, wanted, frozenset()
+    with imported(meta) as graph, contextlib.ExitStack() as undo:
+        before, exported = GraphView.of(graph), tf.compat.v1.train.export_meta_graph(graph=graph)
+        _, rows = read_rows(graph, before, wanted, 1, undo)
+        result = patched(meta, exported, tf.compat.v1.train.export_meta_graph(graph=graph), ())
+        undo.pop_all()
+    nodes = {node.name: node for node in result.graph_def.node}
+    for edit in rows.inputs:
+        op = edit.old.partition(":")[0]
+        if nodes[op].op in GATHERS:  # whose name may be fetched
+            dtype = tf.as_dtype(nodes[op].attr["Tparams"].type or nodes[op].attr["T"].type)
+            become(nodes[op], "Identity", [edit.by.removesuffix(":0")], T=dtype)
+    pruned = prune(result.graph_def, before, (), {}, {*named_ops(result, set(nodes)), *rows.roots})
+    forget_gone(result)
+    return result, rows, pruned.removed
+
+
+def _check_result(source: Any, result: Any, plan: Plan, pruned: Pruned) -> None:
+    """Compare a rewritten MetaGraphDef with its source.
+
+    Raises:
+        RewriteError: names the first op at fault.
+    """
+    view = _view_of(result.graph_def)
+    _check_kept(source.graph_def, view, plan, pruned)
+    _check_colocations(view, pruned)
+    _check_names(result, pruned)
+    check_acyclic(view)
+    if set(map(str, _tables(view))) & {table.name for table in plan.tables}:
+        raise RewriteError(f"`{plan.tables[0].name}` is still a variable that could be replaced")
+
+
+def _view_of(definition: Any) -> GraphView:
+    """Return the view of a rewritten graph.
+
+    Raises:
+        RewriteError: an input names an op that does not exist.
+    """
+    try:
+        return GraphView(definition)
+    except ValueError as error:
+        raise RewriteError(str(error)) from error
+
+
+def _check_import(meta: Any) -> None:
+    """Import a MetaGraphDef, by which TensorFlow checks types, shapes, attributes and functions.
+
+    Raises:
+        RewriteError: TensorFlow rejects it.
+    """
+    copy = type(meta)()
+    copy.CopyFrom(meta)
+    try:
+        with tf.Graph().as_default():
+            tf.compat.v1.train.import_meta_graph(copy)
+    except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
+        raise RewriteError(f"TensorFlow cannot import the result: {str(error)[:500]}") from error
+
+
+def _tables(view: GraphView) -> list[str]:
+    from rewriter.analysis.already_moved import moved_before
+
+    return [table.name for table in make_plan(view, moved=moved_before(view)).tables]
+
+
+def _check_kept(source: Any, view: GraphView, plan: Plan, pruned: Pruned) -> None:
+    """Check that nodes without an edit are identical, and that edited ones differ only in inputs and colocation."""
+    inputs = {edit.use.op for edit in plan.inputs} | {wait.op for wait in plan.controls} | pruned.edited
+    for node in source.node:
+        if node.name in pruned.removed:
+            if node.name in view:
+                raise RewriteError(f"`{node.name}` was removed and is there again")
+            continue
+        if node.name not in view:
+            raise RewriteError(f"`{node.name}` is missing")
+        now = view.nodes[node.name]
+        if node.name in pruned.replaced or now == node:
+            continue
+        if node.name not in inputs:
+            raise RewriteError(f"`{node.name}` changed, but the plan has no such edit")
+        if _bare(now) != _bare(node):
+            raise RewriteError(f"`{node.name}` changed in more than its inputs and its colocation")
+
+
+def _bare(node: Any) -> Any:
+    copy = type(node)()
+    copy.CopyFrom(node)
+    del copy.input[:]
+    copy.attr.pop(_COLOCATION, None)
+    return copy
+
+
+def _check_colocations(view: GraphView, pruned: Pruned) -> None:
+    for op in view.nodes:
+        for place in view.attribute(op, _COLOCATION).list.s:
+            if place.decode().removeprefix("loc:@") in pruned.removed:
+                raise RewriteError(f"`{op}` is colocated with `{place.decode()}`, which is missing")
+
+
+def _check_names(result: Any, pruned: Pruned) -> None:
+    for op, where in named_ops(result, pruned.removed).items():
+        raise RewriteError(f"{where} names `{op}`, which is missing")

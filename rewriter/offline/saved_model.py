@@ -9,16 +9,36 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter._tf_private import stateful_types
 from rewriter.copied_folders import not_copied
 from rewriter.graph.reasons import reason_of
 from rewriter.offline.rewriting import Rewritten
-from rewriter.offline.saver_ops import check_saver
 from runtime import native
 
 v1 = tf.compat.v1
 _VARIABLES = Path("variables", "variables")
 #: Files that are written anew, or only describe the source.
 _NOT_COPIED = ("saved_model.pb", "saved_model.pbtxt", "variables", "fingerprint.pb", ".recmigrate.json")
+#: Ops with effects between a checkpoint and variables, beside those of tables, whose names begin with `Rec`.
+_KNOWN = frozenset(
+    [
+        *("Assert", "AssignVariableOp", "Placeholder", "ReadVariableOp", "VarHandleOp", "Variable", "VariableV2"),
+        *("MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"),
+        *("HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"),
+        *("LookupTableExport", "LookupTableExportV2", "LookupTableImport", "LookupTableImportV2"),
+    ]
+)
+#: Ops that call functions or Python, although none of them says that it has effects.
+_HIDING = ("PartitionedCall", "PyFunc", "Stateless")
+#: Ops that write, and how many of their inputs are paths.
+_WRITES = {"Save": 1, "SaveSlices": 1, "SaveV2": 1, "MergeV2Checkpoints": 2}
+#: Ops that a path may be made by, from the one that the Saver is given.
+_PATHS = frozenset(
+    [
+        *("Const", "Identity", "Pack", "Placeholder", "PlaceholderWithDefault", "ShardedFilename", "StringJoin"),
+        *("RegexFullMatch", "Select", "SelectV2", "StaticRegexFullMatch"),
+    ]
+)
 
 
 def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, target: Path) -> None:
@@ -45,8 +65,8 @@ def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, t
             check_saver(graph, meta.saver_def, source)
     result = type(model)()
     result.CopyFrom(model)
-    for meta, one in zip(result.meta_graphs, done.values(), strict=True):
-        meta.CopyFrom(one.content)
+    for meta, rewritten in zip(result.meta_graphs, done.values(), strict=True):
+        meta.CopyFrom(rewritten.content)
     (target / "saved_model.pb").write_bytes(result.SerializeToString(deterministic=True))
     _write_checkpoint([one for one in done.values() if one.plan.tables], checkpoint, target / _VARIABLES)
     for path in source.iterdir():
@@ -63,9 +83,9 @@ def _write_checkpoint(graphs: Sequence[Rewritten], source: Path, target: Path) -
     target.parent.mkdir()
     parts: dict[Path, list[str]] = {}
     known: set[str] = set()
-    for number, one in enumerate(sorted(graphs, key=lambda one: -len(_gone(one)))):
+    for number, graph in enumerate(sorted(graphs, key=lambda one: -len(_gone(one)))):
         part = target.with_name(f"part{number}")
-        _save_again(one.content, source, part)
+        _save_again(graph.content, source, part)
         parts[part] = [name for name, _ in tf.train.list_variables(str(part)) if name not in known]
         known |= set(parts[part])
     gone = set().union(*(_saved_names(one) for one in graphs))
@@ -111,3 +131,58 @@ def _join(parts: Mapping[Path, list[str]], target: Path) -> None:
             prefix=str(target), tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors
         )
         session.run(save)
+
+
+def check_saver(graph: Any, saver: Any, source: Path) -> None:
+    """Raise ValueError unless a Saver runs ops that read and write a checkpoint, and no others with effects.
+
+    Args:
+        graph: the tf.Graph.
+        saver: the SaverDef.
+        source: where both come from, for the message.
+    """
+    filename = _op(graph, saver.filename_tensor_name)
+    for op in _before([_op(graph, saver.restore_op_name), _op(graph, saver.save_tensor_name)]):
+        kinds = _effects(op)
+        for kind in sorted((kinds - _KNOWN) | (kinds & _WRITES.keys() - {op.type})):
+            raise ValueError(
+                f"the Saver of {source} runs `{op.name}` ({kind}), which neither reads nor writes a checkpoint: "
+                "export the model again"
+            )
+        if not all(_is_at(path.op, filename) for path in list(op.inputs)[: _WRITES.get(op.type, 0)]):
+            raise ValueError(f"the Saver of {source} writes elsewhere, in `{op.name}`: export the model again")
+
+
+def _op(graph: Any, name: str) -> Any:
+    try:
+        return graph.get_operation_by_name(name.partition(":")[0])
+    except KeyError as error:
+        raise ValueError(f"the graph has no op `{name}`, which its Saver names: export the model again") from error
+
+
+def _effects(op: Any) -> set[str]:
+    """Return the types of the ops with effects that run when an op runs, beside those of tables."""
+    called = stateful_types(op) - {op.type}
+    hidden = {op.type} if op.type.startswith(_HIDING) else set[str]()
+    own = {op.type} & stateful_types(op)
+    return {kind for kind in own | hidden | called if not kind.startswith("Rec")}
+
+
+def _is_at(path: Any, tensor: Any) -> bool:
+    """Return whether a path begins with the one that the Saver is given, and does not lead back up."""
+    before = _before([path], stop=tensor)
+    texts = [text for op in before if op.type == "Const" for text in op.get_attr("value").string_val]
+    return tensor in before and all(op.type in _PATHS for op in before) and not any(b".." in text for text in texts)
+
+
+def _before(ops: list[Any], stop: Any = None) -> list[Any]:
+    """Return ops and all that runs before them; with `stop`, only what gives them values, and nothing before that."""
+    seen: dict[Any, None] = {}
+    waiting = list(ops)
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen[op] = None
+            waiting += [one.op for one in op.inputs] if op is not stop else []
+            waiting += op.control_inputs if stop is None else []
+    return list(seen)

@@ -56,7 +56,7 @@ def readers(view: GraphView, variable: str) -> list[str]:
     """
     if is_reference(view, variable):
         return [variable]
-    found, pending, known = list[str](), [variable], {variable}
+    ops, pending, known = list[str](), [variable], {variable}
     while pending:
         for use in view.users(pending.pop()):
             if view.type(use.op) in ENTRIES or use.op in known:
@@ -65,8 +65,8 @@ def readers(view: GraphView, variable: str) -> list[str]:
             if carries(view, use) and view.type(use.op) != "ReadVariableOp":
                 pending.append(use.op)
             elif view.type(use.op) not in _VALUELESS:
-                found.append(use.op)
-    return found
+                ops.append(use.op)
+    return ops
 
 
 def source(view: GraphView, tensor: Tensor) -> Tensor:
@@ -85,12 +85,12 @@ def waited_for(view: GraphView, carriers: Iterable[str], answers: Iterable[str])
 
 def computed_from(view: GraphView, tensors: Iterable[Tensor]) -> set[str]:
     """Return the ops that the tensors are computed from, also through the stacks that a loop fills for its gradient."""
-    pending, found = list(tensors), set[str]()
+    pending, before = list(tensors), set[str]()
     while pending:
-        ops = [op for op in view.ancestors(pending) if op not in found]
-        found.update(ops)
+        ops = [op for op in view.ancestors(pending) if op not in before]
+        before.update(ops)
         pending = [value for op in ops if view.type(op) == "StackPopV2" for value in _pushed(view, view.inputs(op)[0])]
-    return found
+    return before
 
 
 def _pushed(view: GraphView, stack: Tensor) -> Iterator[Tensor]:

@@ -37,26 +37,26 @@ def descent_update(view: GraphView, op: str, rank: int) -> Update | Mismatch:
     `rank` is that of the variable, and so that of a gradient with a row for each id.
     """
     _, indices, change = view.inputs(op)
-    found = match(view, change.op, _SCATTERED[view.type(op)])
-    if isinstance(found, Mismatch):
-        return found
-    if view.shape(found.tensors["rate"]).rank not in (0, None):
-        return Mismatch(found.tensors["rate"].op, "it is not a scalar learning rate")
-    if view.shape(found.tensors["values"]).rank not in (rank, None):
-        return Mismatch(found.tensors["values"].op, "it is not a gradient with a row for each id")
-    values, indices = before_summing(view, found.tensors["values"], indices)
-    return Update("sgd", values, indices, (found.tensors["rate"], 0.0), (), (), (op,))
+    matched = match(view, change.op, _SCATTERED[view.type(op)])
+    if isinstance(matched, Mismatch):
+        return matched
+    if view.shape(matched.tensors["rate"]).rank not in (0, None):
+        return Mismatch(matched.tensors["rate"].op, "it is not a scalar learning rate")
+    if view.shape(matched.tensors["values"]).rank not in (rank, None):
+        return Mismatch(matched.tensors["values"].op, "it is not a gradient with a row for each id")
+    values, indices = before_summing(view, matched.tensors["values"], indices)
+    return Update("sgd", values, indices, (matched.tensors["rate"], 0.0), (), (), (op,))
 
 
 def adam_update(
     view: GraphView, op: str, variable_of: VariableOf, start_of: Callable[[str], float]
 ) -> Update | Mismatch:
     """Return the update that `variable -= rate * m / (sqrt(v) + epsilon)` performs; m and v are Adam's moments."""
-    found = match(view, view.inputs(op)[1].op, _ADAM)
-    if isinstance(found, Mismatch):
-        return found
-    first = _moment(view, found.ops["m"], _FIRST)
-    second = _moment(view, found.ops["v"], _SECOND)
+    matched = match(view, view.inputs(op)[1].op, _ADAM)
+    if isinstance(matched, Mismatch):
+        return matched
+    first = _moment(view, matched.ops["m"], _FIRST)
+    second = _moment(view, matched.ops["v"], _SECOND)
     if isinstance(first, Mismatch) or isinstance(second, Mismatch):
         return first if isinstance(first, Mismatch) else second  # type: ignore[return-value]
     if first.added.tensors["values"] != second.added.tensors["values"]:
@@ -65,9 +65,9 @@ def adam_update(
     values, indices = before_summing(view, first.added.tensors["values"], view.inputs(first.scatter)[1])
     slots = tuple(variable_of(view.inputs(one.scatter)[0]) for one in moments)
     betas = (one.added.tensors["beta"] for one in moments)
-    hyper = (found.tensors["rate"], *betas, found.tensors["epsilon"])
-    writes = dict.fromkeys((op, found.ops["m"], found.ops["v"], *(one.scatter for one in moments)))
-    computed = (found.ops[label] for label in ("scaled", "root", "divisor", "change"))
+    hyper = (matched.tensors["rate"], *betas, matched.tensors["epsilon"])
+    writes = dict.fromkeys((op, matched.ops["m"], matched.ops["v"], *(one.scatter for one in moments)))
+    computed = (matched.ops[label] for label in ("scaled", "root", "divisor", "change"))
     inner = (*computed, *(decay for one in moments for decay in one.decay))
     starts = tuple(map(start_of, slots))
     return Update("adam", values, indices, hyper, starts, slots, tuple(writes), inner=inner)
@@ -87,14 +87,14 @@ def _moment(view: GraphView, read: str, pattern: Node) -> _Moment | Mismatch:
     scatters = [op for op in (read, *view.controls(read)) if view.type(op) in ("ResourceScatterAdd", "ScatterAdd")]
     if not scatters:
         return Mismatch(read, "it is not preceded by a scatter into the moment")
-    found = match(view, view.inputs(scatters[0])[2].op, pattern)
-    if isinstance(found, Mismatch):
-        return found
+    matched = match(view, view.inputs(scatters[0])[2].op, pattern)
+    if isinstance(matched, Mismatch):
+        return matched
     decays = [op for op in view.controls(scatters[0]) if view.type(op) in ASSIGNMENTS]
-    own = [op for op in decays if _is_decay(view, op, view.inputs(scatters[0])[0], found.tensors["beta"])]
+    own = [op for op in decays if _is_decay(view, op, view.inputs(scatters[0])[0], matched.tensors["beta"])]
     if not own:
         return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta")
-    return _Moment(scatters[0], found, tuple(one for op in own for one in (op, view.inputs(op)[1].op)))
+    return _Moment(scatters[0], matched, tuple(one for op in own for one in (op, view.inputs(op)[1].op)))
 
 
 def _is_decay(view: GraphView, op: str, moment: Tensor, beta: Tensor) -> bool:

@@ -11,9 +11,9 @@ _SUMMED = node("UnsortedSegmentSum", "values", node("|".join(UNIQUE), label="uni
 
 def before_summing(view: GraphView, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """Return the values and indices before `_deduplicate_indexed_slices`; unchanged if it was not applied."""
-    found = match(view, values.op, _SUMMED)
-    if isinstance(found, Mismatch) or indices != Tensor(found.ops["unique"], 0):
+    matched = match(view, values.op, _SUMMED)
+    if isinstance(matched, Mismatch) or indices != Tensor(matched.ops["unique"], 0):
         return values, indices
-    if view.inputs(values.op)[1] != Tensor(found.ops["unique"], 1):
+    if view.inputs(values.op)[1] != Tensor(matched.ops["unique"], 1):
         return values, indices
-    return found.tensors["values"], view.inputs(found.ops["unique"])[0]
+    return matched.tensors["values"], view.inputs(matched.ops["unique"])[0]

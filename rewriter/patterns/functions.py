@@ -41,10 +41,10 @@ def inner_uses(view: GraphView, use: Use) -> Iterator[InnerUse]:
 def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
     """Return why a variable passed to functions is not replaced: how it is used there, and the remedy."""
     kind = view.type(use.op)
-    found = sorted(inner_uses(view, use), key=lambda one: one.type in lookups)
-    if not found:
+    uses = sorted(inner_uses(view, use), key=lambda one: one.type in lookups)
+    if not uses:
         return f"{kind} `{use.op}` calls functions with it"
-    first = found[0]
+    first = uses[0]
     where = f"{kind} `{use.op}` passes it to the function `{first.function}`, where {first.type} `{first.op}`"
     if first.type not in lookups:
         return f"{where} uses the whole variable"

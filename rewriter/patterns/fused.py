@@ -85,22 +85,22 @@ def dense_update(
     form = DENSE[view.type(op)]
     if refusal := _refusal(view, op, table, form):
         return refusal
-    found = dense_gradient(view, table, view.inputs(op)[form.gradient])
-    if isinstance(found, Mismatch):
-        return found
-    reader = only_in(view, found, op)
+    gradient = dense_gradient(view, table, view.inputs(op)[form.gradient])
+    if isinstance(gradient, Mismatch):
+        return gradient
+    reader = only_in(view, gradient, op)
     if reader is not None:
         return Refusal(
             table, f"`{reader}` reads its gradient with all rows, which a table does not compute", (table, op)
         )
-    values, indices = found.sums[0] if found.sums else (None, None)
-    weighted = any(one is not None for one in found.weights)
+    values, indices = gradient.sums[0] if gradient.sums else (None, None)
+    weighted = any(one is not None for one in gradient.weights)
     return replace(
         _update(view, op, form, values, indices, variable_of, start_of),
-        pieces=tuple(found.sums) if len(found.sums) > 1 or weighted else (),
-        weights=tuple(found.weights) if weighted else (),
-        whole=found.whole,
-        arithmetic=tuple(found.ops),
+        pieces=tuple(gradient.sums) if len(gradient.sums) > 1 or weighted else (),
+        weights=tuple(gradient.weights) if weighted else (),
+        whole=gradient.whole,
+        arithmetic=tuple(gradient.ops),
     )
 
 
@@ -128,10 +128,10 @@ def _update(
     return Update(form.rule, values, indices, hyper, tuple(map(start_of, slots)), slots, (op,))
 
 
-def _hyper(view: GraphView, op: str, inputs: tuple[Tensor, ...], given: Hyper) -> Tensor | float:
-    if isinstance(given, str):
-        return float(_flag(view, op, given, False))
-    return inputs[given] if isinstance(given, int) else given
+def _hyper(view: GraphView, op: str, inputs: tuple[Tensor, ...], hyper: Hyper) -> Tensor | float:
+    if isinstance(hyper, str):
+        return float(_flag(view, op, hyper, False))
+    return inputs[hyper] if isinstance(hyper, int) else hyper
 
 
 def _flag(view: GraphView, op: str, name: str, default: bool) -> bool:

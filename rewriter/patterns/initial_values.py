@@ -29,12 +29,14 @@ _NO_GRAPH_SEED = 87654321
 
 def new_rows(view: GraphView, initial: Tensor) -> NewRows:
     """Return how rows of ids beyond the variable are initialized: as `initial` is, or zero with the reason."""
-    found = _distribution(view, initial)
-    if isinstance(found, NewRows):
-        if math.isfinite(found.a) and math.isfinite(found.b):
-            return found
-        found = Mismatch(initial.op, f"it is {found}")
-    return NewRows("constant", 0.0, 0.0, assumption=f"`{found.op}` has no known distribution: {found.reason}")
+    distribution = _distribution(view, initial)
+    if isinstance(distribution, NewRows):
+        if math.isfinite(distribution.a) and math.isfinite(distribution.b):
+            return distribution
+        distribution = Mismatch(initial.op, f"it is {distribution}")
+    return NewRows(
+        "constant", 0.0, 0.0, assumption=f"`{distribution.op}` has no known distribution: {distribution.reason}"
+    )
 
 
 def _distribution(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
@@ -58,34 +60,34 @@ def _distribution(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
 
 def _uniform(view: GraphView, op: str) -> NewRows | None:
     """Return a uniform distribution with its limits as given in user code, without rounding by a subtraction."""
-    found = match(view, op, _UNIFORM)
-    width = match(view, found.tensors["width"].op, _WIDTH) if isinstance(found, Match) else found
-    if isinstance(found, Mismatch) or isinstance(width, Mismatch):
+    matched = match(view, op, _UNIFORM)
+    width = match(view, matched.tensors["width"].op, _WIDTH) if isinstance(matched, Match) else matched
+    if isinstance(matched, Mismatch) or isinstance(width, Mismatch):
         return None
-    low, high = view.number(found.tensors["low"]), view.number(width.tensors["high"])
+    low, high = view.number(matched.tensors["low"]), view.number(width.tensors["high"])
     if low is None or high is None or view.number(width.tensors["low"]) != low:
         return None
-    return NewRows("uniform", float(low), float(high), _seed(view, found.ops["draw"]))
+    return NewRows("uniform", float(low), float(high), _seed(view, matched.ops["draw"]))
 
 
 def _orthogonal(view: GraphView, op: str) -> NewRows | None:
     """Return the distribution of single values of a random orthogonal matrix, which has no rows beyond its size."""
-    found = match(view, op, _ORTHOGONAL)
-    if isinstance(found, Mismatch):
+    matched = match(view, op, _ORTHOGONAL)
+    if isinstance(matched, Mismatch):
         return None
-    shape = view.shape(Tensor(found.ops["qr"]))
+    shape = view.shape(Tensor(matched.ops["qr"]))
     if not shape.is_fully_defined():
         return None
-    note = f"`{found.ops['qr']}` makes orthogonal rows; new rows have the same magnitude but are not orthogonal"
+    note = f"`{matched.ops['qr']}` makes orthogonal rows; new rows have the same magnitude but are not orthogonal"
     return NewRows("normal", 0.0, float(max(shape)) ** -0.5, assumption=note)
 
 
 def _changed(view: GraphView, op: str, kind: str) -> NewRows | Mismatch:
     """Scale or shift the distribution of one input by the constant in the other."""
-    one, other = view.inputs(op)
-    number, drawn = view.number(other), one
+    left, right = view.inputs(op)
+    number, drawn = view.number(right), left
     if number is None and kind != "RealDiv":
-        number, drawn = view.number(one), other
+        number, drawn = view.number(left), right
     if number is None:
         return Mismatch(op, "neither of its inputs is a constant number")
     distribution = _distribution(view, drawn)
@@ -98,7 +100,7 @@ def _changed(view: GraphView, op: str, kind: str) -> NewRows | Mismatch:
     if kind == "Sub":
         return (
             _shifted(distribution, -float(number))
-            if drawn == one
+            if drawn == left
             else _shifted(_scaled(distribution, -1.0), float(number))
         )
     return _shifted(distribution, float(number))
@@ -120,8 +122,8 @@ def _shifted(distribution: NewRows, by: float) -> NewRows:
 def _seed(view: GraphView, op: str) -> int | None:
     """Return the seed that user code or Keras gave to a random op; None if it depends on the graph's seed."""
     if not view.type(op).startswith("Stateless"):
-        given = int(view.attribute(op, "seed").i) == _NO_GRAPH_SEED
-        return int(view.attribute(op, "seed2").i) if given else None
+        is_own = int(view.attribute(op, "seed").i) == _NO_GRAPH_SEED
+        return int(view.attribute(op, "seed2").i) if is_own else None
     for source in view.ancestors(view.inputs(op)[1:2]):
         if view.type(source) == "Const":
             values = tf.make_ndarray(view.nodes[source].attr["value"].tensor).ravel()

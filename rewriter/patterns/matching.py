@@ -72,8 +72,8 @@ def _match_op(view: GraphView, op: str, pattern: Node, known: Match) -> Match | 
     inputs = view.inputs(op)
     if len(inputs) != len(pattern.inputs):
         return Mismatch(op, f"it has {len(inputs)} inputs, not {len(pattern.inputs)}")
-    for tensor, given in zip(inputs, pattern.inputs, strict=True):
-        result = _match_tensor(view, tensor, given, known)
+    for tensor, expected in zip(inputs, pattern.inputs, strict=True):
+        result = _match_tensor(view, tensor, expected, known)
         if isinstance(result, Mismatch):
             return result
         known = result

@@ -43,23 +43,23 @@ class Stitch:
 def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitches: Iterable[Stitch]) -> list[str]:
     """Return the variables that `names` mean: a partitioned variable, or one of its parts, means all parts."""
     below: dict[str, list[str]] = {}
-    for one in variables:
-        if part_of := _BELOW.fullmatch(one):
-            below.setdefault(part_of[1], []).append(one)
+    for variable in variables:
+        if part_of := _BELOW.fullmatch(variable):
+            below.setdefault(part_of[1], []).append(variable)
     stitched: dict[str, Stitch] = {}
     for stitch in stitches:
-        for one in stitch.variables:
-            stitched.setdefault(one, stitch)
-    found: dict[str, None] = {}
+        for variable in stitch.variables:
+            stitched.setdefault(variable, stitch)
+    parents: dict[str, None] = {}
     for name in names:
         for part in below[name] if name in below and name not in view else [name]:
-            found |= dict.fromkeys(stitched[part].variables if part in stitched else (part,))
-    return list(found)
+            parents |= dict.fromkeys(stitched[part].variables if part in stitched else (part,))
+    return list(parents)
 
 
 def find_stitches(view: GraphView) -> list[Stitch]:
     """Return the partitioned lookups of a graph."""
-    return [found for op in view.of_type(*_STITCHES) if (found := _stitch(view, op)) is not None]
+    return [stitch for op in view.of_type(*_STITCHES) if (stitch := _stitch(view, op)) is not None]
 
 
 def _stitch(view: GraphView, op: str) -> Stitch | None:
@@ -79,30 +79,32 @@ def _stitch(view: GraphView, op: str) -> Stitch | None:
     in_order = all(given[1] == Tensor(rows, i) for i, given in enumerate(asked))
     variables = tuple(source(view, given[0]).op for given in asked)
     alone = all([use.op for use in view.users(one.op)] == [op] for one in gathers)
-    found = _strategy(view, view.inputs(rows)[0], part, count)
-    if not in_order or not alone or len(set(variables)) != count or found is None:
+    strategy = _strategy(view, view.inputs(rows)[0], part, count)
+    if not in_order or not alone or len(set(variables)) != count or strategy is None:
         return None
-    return Stitch(op, found[1], variables, tuple(one.op for one in gathers), found[0])
+    return Stitch(op, strategy[1], variables, tuple(one.op for one in gathers), strategy[0])
 
 
 def _strategy(view: GraphView, row: Tensor, part: Tensor, count: int) -> tuple[str, Tensor] | None:
     """Return how ids are split (`mod`, or `div` with the number of rows), and the ids; None for another way."""
     whole = view.inputs(part.op)[0] if view.type(part.op) == "Cast" else part
-    one, other = match(view, whole.op, _MOD_PART), match(view, row.op, _MOD_ROW)
-    if isinstance(one, Match) and isinstance(other, Match) and one.tensors["ids"] == other.tensors["ids"]:
-        numbers = {view.number(found.tensors["count"]) for found in (one, other)}
-        return ("mod", one.tensors["ids"]) if numbers == {count} else None
-    one, other = match(view, whole.op, _DIV_PART), match(view, row.op, _DIV_ROW)
-    if isinstance(one, Mismatch) or isinstance(other, Mismatch):
+    by_part, by_row = match(view, whole.op, _MOD_PART), match(view, row.op, _MOD_ROW)
+    if isinstance(by_part, Match) and isinstance(by_row, Match) and by_part.tensors["ids"] == by_row.tensors["ids"]:
+        numbers = {view.number(found.tensors["count"]) for found in (by_part, by_row)}
+        return ("mod", by_part.tensors["ids"]) if numbers == {count} else None
+    by_part, by_row = match(view, whole.op, _DIV_PART), match(view, row.op, _DIV_ROW)
+    if isinstance(by_part, Mismatch) or isinstance(by_row, Mismatch):
         return None
-    same = one.tensors["ids"] == other.tensors["ids"] and other.tensors["part"] == whole
-    if not same or view.number(one.tensors["one"]) != 1 or view.number(other.tensors["one"]) != 1:
+    same = by_part.tensors["ids"] == by_row.tensors["ids"] and by_row.tensors["part"] == whole
+    if not same or view.number(by_part.tensors["one"]) != 1 or view.number(by_row.tensors["one"]) != 1:
         return None
-    pairs = {(view.number(found.tensors["length"]), view.number(found.tensors["extras"])) for found in (one, other)}
+    pairs = {
+        (view.number(found.tensors["length"]), view.number(found.tensors["extras"])) for found in (by_part, by_row)
+    }
     ((length, extras), *others) = pairs
     if others or length is None or extras is None:
         return None
-    return f"div {int(length) * count + int(extras)}", one.tensors["ids"]
+    return f"div {int(length) * count + int(extras)}", by_part.tensors["ids"]
 
 
 def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> list[Table]:
@@ -115,18 +117,18 @@ def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stit
     for group in groups:
         for name in group:
             having.setdefault(name, []).append(group)
-    found: dict[str, Table] = {}
+    whole: dict[str, Table] = {}
     for table in tables:
         names = _group(view, table.name, having.get(table.name, []))
-        if not names or table.name in found:
-            found.setdefault(table.name, table)
+        if not names or table.name in whole:
+            whole.setdefault(table.name, table)
             continue
         joined: Table | str = "a partitioned lookup is not by tf.nn.embedding_lookup, or another part is not replaced"
         if isinstance(names, tuple) and set(names) <= set(known):
             joined = _join(view, [known[name] for name in names], groups.get(names, []))
         for name in names if isinstance(joined, Table) else (table.name,):
-            found[name] = joined if isinstance(joined, Table) else replace(table, note=joined)
-    return list(dict.fromkeys(found[table.name] for table in tables))
+            whole[name] = joined if isinstance(joined, Table) else replace(table, note=joined)
+    return list(dict.fromkeys(whole[table.name] for table in tables))
 
 
 def _group(view: GraphView, name: str, met: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str | None:
@@ -184,9 +186,9 @@ def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) 
 
 def _name(view: GraphView, names: Sequence[str]) -> str:
     """Return the name of the partitioned variable; for a list of variables, the name of the first."""
-    found = [_BELOW.fullmatch(name) for name in names]
-    wholes = {one[1] for one in found if one}
-    if len(wholes) != 1 or any(one is None or int(one[2]) != part for part, one in enumerate(found)):
+    matches = [_BELOW.fullmatch(name) for name in names]
+    wholes = {one[1] for one in matches if one}
+    if len(wholes) != 1 or any(one is None or int(one[2]) != part for part, one in enumerate(matches)):
         return names[0]
     (whole,) = wholes
     return names[0] if whole in view else whole
@@ -255,17 +257,17 @@ def _through(view: GraphView, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _same(view: GraphView, one: Any, other: Any) -> bool:
+def _same(view: GraphView, left: Any, other: Any) -> bool:
     """Whether two numbers or tensors are computed alike: Adam computes its learning rate separately for each part."""
-    if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one == other:
-        return bool(one == other)
-    if one.output != other.output or view.type(one.op) != view.type(other.op):
+    if not isinstance(left, Tensor) or not isinstance(other, Tensor) or left == other:
+        return bool(left == other)
+    if left.output != other.output or view.type(left.op) != view.type(other.op):
         return False
-    if view.type(one.op) not in _PURE or view.controls(one.op) != view.controls(other.op):
+    if view.type(left.op) not in _PURE or view.controls(left.op) != view.controls(other.op):
         return False
-    if view.type(one.op) == "Const":
-        return bool(view.nodes[one.op].attr["value"] == view.nodes[other.op].attr["value"])
-    inputs = zip(view.inputs(one.op), view.inputs(other.op), strict=True)
+    if view.type(left.op) == "Const":
+        return bool(view.nodes[left.op].attr["value"] == view.nodes[other.op].attr["value"])
+    inputs = zip(view.inputs(left.op), view.inputs(other.op), strict=True)
     return all(_same(view, *pair) for pair in inputs)
 
 

@@ -52,19 +52,19 @@ def composed_steps(
     the slots.
     """
     beside = slots_beside(view, variable, writes, lookups)
-    found = {slot: ops for slot, ops in beside.items() if slot not in others}
+    composed = {slot: ops for slot, ops in beside.items() if slot not in others}
     groups: list[set[str]] = []
     for ids in dict.fromkeys(one.ids for one in writes):
-        own = {slot for slot, ops in found.items() if any(one.ids == ids for one in ops)}
+        own = {slot for slot, ops in composed.items() if any(one.ids == ids for one in ops)}
         joined = [group for group in groups if not group.isdisjoint(own)]
         groups = [group for group in groups if group not in joined] + ([own.union(*joined)] if own else [])
     optimizers = []
     for group in groups:
         if len(group) > _SLOTS:
             return f"its step keeps {len(group)} values beside each element, and a row has room for {_SLOTS}"
-        slots = tuple(slot for slot in found if slot in group)
+        slots = tuple(slot for slot in composed if slot in group)
         optimizers.append(Optimizer(f"composed_{len(slots)}", slots, tuple(map(start_of, slots))))
-    return tuple(one for ops in found.values() for one in ops), tuple(optimizers)
+    return tuple(one for ops in composed.values() for one in ops), tuple(optimizers)
 
 
 def slots_beside(
@@ -81,15 +81,15 @@ def slots_beside(
     beside = [
         name for ids in at for name in _written_at(view, ids) if name != variable and _alike(view, name, variable)
     ]
-    found, others = dict[str, list[RowOp]](), list[str]()
+    slots, others = dict[str, list[RowOp]](), list[str]()
     for name in dict.fromkeys(beside):
         ops = list(_row_ops(view, name))
         if {one.ids for one in ops if one.how == "read"} <= {one.ids for one in ops if one.how != "read"}:
-            found[name] = ops
+            slots[name] = ops
         else:
             others.append(name)
     # Where two variables are written at the same ids, names say whose slots the others are.
-    return {name: ops for name, ops in found.items() if not others or f"/{variable}/" in f"/{name}"}
+    return {name: ops for name, ops in slots.items() if not others or f"/{variable}/" in f"/{name}"}
 
 
 def _written_at(view: GraphView, ids: Tensor) -> Iterator[str]:
@@ -108,8 +108,8 @@ def _variable(view: GraphView, tensor: Tensor) -> str:
     return op
 
 
-def _alike(view: GraphView, one: str, other: str) -> bool:
-    return all(view.attribute(one, name) == view.attribute(other, name) for name in ("shape", "dtype"))
+def _alike(view: GraphView, left: str, other: str) -> bool:
+    return all(view.attribute(left, name) == view.attribute(other, name) for name in ("shape", "dtype"))
 
 
 def _row_ops(view: GraphView, slot: str) -> Iterator[RowOp]:

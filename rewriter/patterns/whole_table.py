@@ -60,54 +60,54 @@ class _NotLinear(Exception):
 
 def dense_gradient(view: GraphView, variable: str, gradient: Tensor) -> DenseGradient | Mismatch:
     """Take the dense gradient of `variable` apart, or return where that fails."""
-    found = DenseGradient()
+    terms = DenseGradient()
     try:
-        _take_apart(view, variable, gradient, found)
+        _take_apart(view, variable, gradient, terms)
     except _NotLinear as failed:
         return failed.mismatch
-    return found
+    return terms
 
 
-def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient) -> None:
+def _take_apart(view: GraphView, variable: str, tensor: Tensor, gradient: DenseGradient) -> None:
     """Add the parts of the gradient."""
     kind = view.type(tensor.op)
     if kind == "UnsortedSegmentSum":
         values, indices, _ = view.inputs(tensor.op)
-        found.add(tensor.op, values, indices)
+        gradient.add(tensor.op, values, indices)
     elif kind == "ScatterNd" and view.shape(view.inputs(tensor.op)[0])[-1:] == [1]:
         indices, values, _ = view.inputs(tensor.op)
-        found.add(tensor.op, values, indices)
+        gradient.add(tensor.op, values, indices)
     elif is_gradient_of_product(view, tensor.op):
         indices, weights, _, values = view.inputs(tensor.op)
-        found.add(tensor.op, values, indices, weights)
+        gradient.add(tensor.op, values, indices, weights)
     elif kind in _SUMS:
-        found.ops[tensor.op] = None
-        for one in view.inputs(tensor.op):
-            _take_apart(view, variable, one, found)
+        gradient.ops[tensor.op] = None
+        for operand in view.inputs(tensor.op):
+            _take_apart(view, variable, operand, gradient)
     elif kind == "Identity" and source(view, tensor).op != variable:
-        found.ops[tensor.op] = None
-        _take_apart(view, variable, view.inputs(tensor.op)[0], found)
+        gradient.ops[tensor.op] = None
+        _take_apart(view, variable, view.inputs(tensor.op)[0], gradient)
     else:
-        scale, norm = _multiple(view, variable, tensor, found)
-        (found.l2 if norm == "l2" else found.l1).append(scale)
+        scale, norm = _multiple(view, variable, tensor, gradient)
+        (gradient.l2 if norm == "l2" else gradient.l1).append(scale)
 
 
-def _multiple(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient) -> tuple[Scale, str]:
+def _multiple(view: GraphView, variable: str, tensor: Tensor, gradient: DenseGradient) -> tuple[Scale, str]:
     """Return the scale of a multiple of the variable or of its sign, and which of them it is."""
     if source(view, tensor).op == variable and view.type(tensor.op) in READS:
         return Scale((), ()), "l2"
     kind, inputs = view.type(tensor.op), view.inputs(tensor.op)
-    found.ops[tensor.op] = None
+    gradient.ops[tensor.op] = None
     if kind == "Sign" and source(view, inputs[0]).op == variable:
         return Scale((), ()), "l1"
     if kind == "Neg":
-        scale, norm = _multiple(view, variable, inputs[0], found)
+        scale, norm = _multiple(view, variable, inputs[0], gradient)
         return Scale((*scale.factors, -1.0), scale.divisors), norm
     if kind == "Mul":
-        for one, other in (inputs, inputs[::-1]):
-            factor = _uniform(view, one)
+        for operand, other in (inputs, inputs[::-1]):
+            factor = _uniform(view, operand)
             if factor is not None:
-                scale, norm = _multiple(view, variable, other, found)
+                scale, norm = _multiple(view, variable, other, gradient)
                 return Scale((*scale.factors, *factor.factors), (*scale.divisors, *factor.divisors)), norm
     raise _NotLinear(tensor.op, f"{kind} is neither the gradient of a lookup nor a number times the variable")
 
@@ -125,12 +125,12 @@ def _uniform(view: GraphView, tensor: Tensor) -> Scale | None:
     if kind == "Fill":
         return _uniform(view, inputs[1])
     if kind in ("RealDiv", "Mul") and len(inputs) == 2:
-        one, other = _uniform(view, inputs[0]), _uniform(view, inputs[1])
-        if one is None or other is None:
+        left, right = _uniform(view, inputs[0]), _uniform(view, inputs[1])
+        if left is None or right is None:
             return None
         if kind == "Mul":
-            return Scale((*one.factors, *other.factors), (*one.divisors, *other.divisors))
-        return Scale((*one.factors, *other.divisors), (*one.divisors, *other.factors))
+            return Scale((*left.factors, *right.factors), (*left.divisors, *right.divisors))
+        return Scale((*left.factors, *right.divisors), (*left.divisors, *right.factors))
     return None
 
 
@@ -172,9 +172,9 @@ def only_in(view: GraphView, gradient: DenseGradient, step: str) -> str | None:
 
 def why_not_joined(table: Table, whole: Collection[str]) -> tuple[str, str] | None:
     """Return why parts with terms over them, the variables `whole`, cannot be one table, and the part at fault."""
-    found = [part.name for part in table.parts if part.name in whole]
+    names = [part.name for part in table.parts if part.name in whole]
     return (
-        (f"the loss has a term over its part `{found[0]}`, which a table cannot tell apart", found[0])
-        if found
+        (f"the loss has a term over its part `{names[0]}`, which a table cannot tell apart", names[0])
+        if names
         else None
     )

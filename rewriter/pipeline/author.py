@@ -77,13 +77,13 @@ def _getters(graph: tf.Graph, is_train: bool) -> list[str]:
     """Return the ops that read the dataset elements behind such lookups."""
     if not isinstance(is_train, bool):
         raise ValueError(f"`is_train` must be True (training) or False (evaluation), got {is_train!r}")
-    found = [one.ids for one in readings(graph) if one.trains is is_train and one.ids.input >= 0]
-    return _behind(graph.get_operation_by_name(ids.op).inputs[ids.input] for ids in found)
+    trained = [one.ids for one in readings(graph) if one.trains is is_train and one.ids.input >= 0]
+    return _behind(graph.get_operation_by_name(ids.op).inputs[ids.input] for ids in trained)
 
 
 def _behind(tensors: Iterable[tf.Tensor]) -> list[str]:
     known: set[str] = set()
-    found: dict[str, None] = {}
+    getters: dict[str, None] = {}
     pending = [tensor.op for tensor in tensors]
     while pending:
         op = pending.pop()
@@ -91,18 +91,20 @@ def _behind(tensors: Iterable[tf.Tensor]) -> list[str]:
             continue
         known.add(op.name)
         if op.type in GETTERS:
-            found[op.name] = None
+            getters[op.name] = None
         else:
             pending += [tensor.op for tensor in op.inputs]
-    return list(found)
+    return list(getters)
 
 
 def _only(names: Iterable[str], is_train: bool, what: str) -> str:
-    found = list(names)
-    if len(found) == 1:
-        return found[0]
+    choices = list(names)
+    if len(choices) == 1:
+        return choices[0]
     mode = "training" if is_train else "evaluation"
-    if not found:
+    if not choices:
         raise ValueError(f"the ids of the graph's lookups for {mode} come from no dataset: feed them as before")
-    listed = ", ".join(f"`{name}`" for name in sorted(found))
-    raise ValueError(f"the graph's lookups for {mode} read {len(found)} {what}, {listed}: choose one of them yourself")
+    listed = ", ".join(f"`{name}`" for name in sorted(choices))
+    raise ValueError(
+        f"the graph's lookups for {mode} read {len(choices)} {what}, {listed}: choose one of them yourself"
+    )

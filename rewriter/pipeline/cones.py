@@ -79,13 +79,13 @@ class Cone:
 
     def movable(self, op: str) -> bool:
         """Whether a dataset can compute `op` from its element and constants."""
-        found = self._getters.get(op, frozenset())
-        return op not in self._reasons and len(found) == 1 and self.view.type(op) not in GETTERS
+        getters = self._getters.get(op, frozenset())
+        return op not in self._reasons and len(getters) == 1 and self.view.type(op) not in GETTERS
 
     def computed(self, tensors: Iterable[Tensor]) -> list[str]:
         """Return the movable ops that explored tensors are computed from, nearest first."""
-        found = self._ancestors(tensors)
-        return [op for op in found if self.movable(op)]
+        ancestors = self._ancestors(tensors)
+        return [op for op in ancestors if self.movable(op)]
 
     def behind(self, tensor: Tensor) -> list[str]:
         """Return all ops that an explored tensor is computed from."""
@@ -102,13 +102,13 @@ class Cone:
 
     def _forward(self, starts: Iterable[str], within: Collection[str]) -> Iterator[tuple[str, str]]:
         """Yield (op, op computed from it) breadth first, from `starts`; each op is reached once."""
-        found = dict.fromkeys(starts)
-        pending = deque(found)
+        reached = dict.fromkeys(starts)
+        pending = deque(reached)
         while pending:
             op = pending.popleft()
             for user in (*(use.op for use in self.view.users(op)), *self.view.waiting(op)):
-                if user in within and user not in found:
-                    found[user] = None
+                if user in within and user not in reached:
+                    reached[user] = None
                     pending.append(user)
                     yield op, user
 

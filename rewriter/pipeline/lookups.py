@@ -66,10 +66,10 @@ def _keys(table: Table, op: tf.Operation) -> Iterator[int]:
 
 def _is(tensor: tf.Tensor, outside: tf.Tensor) -> bool:
     """Whether a tensor, perhaps inside of functions and branches, is this tensor of the main graph."""
-    found = _tf_private.captured_from(tensor, outside.graph)
-    while found is not None and found.op.type in ENTRANCES:
-        found = found.op.inputs[0]
-    return found is outside
+    captured = _tf_private.captured_from(tensor, outside.graph)
+    while captured is not None and captured.op.type in ENTRANCES:
+        captured = captured.op.inputs[0]
+    return captured is outside
 
 
 def _seen_outside(graph: tf.Graph, table: Table, op: tf.Operation, number: int) -> IdsOf:

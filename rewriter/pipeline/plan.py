@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -13,7 +13,6 @@ import tensorflow as tf
 from rewriter.graph.iterators import GETTERS, MAKERS, SAVERS, Family, families, one_shots
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.pipeline.cones import CAPTURED, Cone, through_branches
-from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
 from rewriter.plan.plan import ControlEdit, InputEdit
 
@@ -64,10 +63,10 @@ class PipelinePlan:
         ops = [op for staying in self.staying for op in (*staying.path, staying.ids.op)]
         ops += [*(edit.use.op for edit in self.inputs), *(edit.op for edit in self.controls)]
         # Ops that the rewriter built have the line that called it.
-        found = sources(op for op in ops if not op.startswith("recmigrate/"))
+        lines = sources(op for op in ops if not op.startswith("recmigrate/"))
 
         def line(*ops: str) -> str:
-            return next((found[op] for op in ops if op in found), "")
+            return next((lines[op] for op in ops if op in lines), "")
 
         return dataclasses.replace(
             self,
@@ -78,13 +77,13 @@ class PipelinePlan:
 
     def summary(self) -> str:
         """Return how many lookups take their ids from datasets, and why the others do not, one per line."""
-        found = len(self.moved) + len(self.passing)
-        total = found + len(self.staying)
+        count = len(self.moved) + len(self.passing)
+        total = count + len(self.staying)
         if not total:
             return ""
         ops = sum(len(inputs.computed) for inputs in self.extended)
         return "\n".join(
-            [f"ids of {found} of {total} lookup(s) come from datasets: {ops} op(s) moved", *map(str, self.staying)]
+            [f"ids of {count} of {total} lookup(s) come from datasets: {ops} op(s) moved", *map(str, self.staying)]
         )
 
 
@@ -111,16 +110,16 @@ def plan_pipeline(
     cone = Cone(view, types_run, in_branch)
     tensors = {ids: through_branches(view, view.inputs(ids.op)[ids.input]) for ids in lookups}
     cone.explore(tensors.values())
-    found = {getter: one for one in families(view, _getters(cone, tensors.values())) for getter in one.getters}
+    family_of = {getter: one for one in families(view, _getters(cone, tensors.values())) for getter in one.getters}
     sorted_ids = _Sorted(staying=list(staying))
     for ids, tensor in tensors.items():
         if op_types and not any(view.type(op) in op_types for op in cone.behind(tensor)):
             sorted_ids.staying.append(Staying(ids, f"they depend on no op of the types {', '.join(op_types)}"))
         else:
-            sorted_ids.add(view, cone, found, ids, tensor)
-    extended = _extended(view, cone, found, sorted_ids, tensors, carried)
+            sorted_ids.add(view, cone, family_of, ids, tensor)
+    extended = _extended(view, cone, family_of, sorted_ids, tensors, carried)
     kept = frozenset(Use(one.ids.op, one.ids.input) for one in staying)
-    edits = Edits(view, extended, kept)
+    edits = _Edits(view, extended, kept)
     return PipelinePlan(
         tuple(sorted_ids.moved),
         tuple(sorted_ids.passing),
@@ -134,7 +133,7 @@ def plan_pipeline(
 def _extended(
     view: GraphView,
     cone: Cone,
-    found: Mapping[str, Family],
+    family_of: Mapping[str, Family],
     ids: _Sorted,
     tensors: Mapping[IdsOf, Tensor],
     carried: Callable[[Tensor], bool],
@@ -144,20 +143,20 @@ def _extended(
     prepared: dict[Family, list[Tensor]] = {}
     prefetched: dict[Family, dict[Tensor, dict[str, None]]] = {}
     for op in cone.computed(tensors[one] for one in ids.moved):
-        computed.setdefault(found[_one(cone.origin(Tensor(op)).getters)], []).append(op)
-    for one in (one for one in (*ids.moved, *ids.passing) if one.inserts or one.tiered):
-        getters = cone.origin(tensors[one]).getters
-        family = found[min(getters)]
-        if len(getters) != 1 or (one in ids.passing and _prepares(view, family)):
+        computed.setdefault(family_of[_one(cone.origin(Tensor(op)).getters)], []).append(op)
+    for ids_of_lookup in (one for one in (*ids.moved, *ids.passing) if one.inserts or one.tiered):
+        getters = cone.origin(tensors[ids_of_lookup]).getters
+        family = family_of[min(getters)]
+        if len(getters) != 1 or (ids_of_lookup in ids.passing and _prepares(view, family)):
             continue
-        if one.inserts:
-            prepared.setdefault(family, []).append(tensors[one])
-        if one.tiered:
-            prefetched.setdefault(family, {}).setdefault(tensors[one], {})[one.tiered] = None
+        if ids_of_lookup.inserts:
+            prepared.setdefault(family, []).append(tensors[ids_of_lookup])
+        if ids_of_lookup.tiered:
+            prefetched.setdefault(family, {}).setdefault(tensors[ids_of_lookup], {})[ids_of_lookup.tiered] = None
     tables: dict[Family, dict[str, None]] = {}
-    for one in (*ids.moved, *ids.passing):
-        for getter in cone.origin(tensors[one]).getters:
-            tables.setdefault(found[getter], {})[one.table] = None
+    for ids_of_lookup in (*ids.moved, *ids.passing):
+        for getter in cone.origin(tensors[ids_of_lookup]).getters:
+            tables.setdefault(family_of[getter], {})[ids_of_lookup.table] = None
     extended = []
     for family in dict.fromkeys((*computed, *prepared, *prefetched)):
         cuts = _cuts(view, computed.get(family, []), carried)
@@ -189,8 +188,8 @@ class _Sorted:
     passing: list[IdsOf] = dataclasses.field(default_factory=list)
     staying: list[Staying] = dataclasses.field(default_factory=list)
 
-    def add(self, view: GraphView, cone: Cone, found: dict[str, Family], ids: IdsOf, tensor: Tensor) -> None:
-        why = _why_staying(view, cone, found, tensor)
+    def add(self, view: GraphView, cone: Cone, family_of: dict[str, Family], ids: IdsOf, tensor: Tensor) -> None:
+        why = _why_staying(view, cone, family_of, tensor)
         if why:
             self.staying.append(Staying(ids, why[0], (*why[1:], ids.op) if why[1:] else ()))
         elif view.type(tensor.op) in GETTERS:
@@ -199,7 +198,7 @@ class _Sorted:
             self.moved.append(ids)
 
 
-def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: Tensor) -> tuple[str, ...] | None:
+def _why_staying(view: GraphView, cone: Cone, family_of: dict[str, Family], tensor: Tensor) -> tuple[str, ...] | None:
     """Return why no dataset can compute a tensor, and the path from the op that prevents it; None if one can."""
     origin = cone.origin(tensor)
     if origin.reason:
@@ -207,19 +206,19 @@ def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: 
     if not origin.getters:
         return ("they are constants and come from no dataset",)
     for getter in sorted(origin.getters):
-        if getter not in found:
+        if getter not in family_of:
             return f"the graph does not show which dataset `{getter}` reads", getter
-        if found[getter].reason:
-            return found[getter].reason, found[getter].fault
-        for table in _uncapturable(view, cone, found[getter], tensor):
+        if family_of[getter].reason:
+            return family_of[getter].reason, family_of[getter].fault
+        for table in _uncapturable(view, cone, family_of[getter], tensor):
             return f"a one-shot iterator's dataset cannot hold `{table}`: make the iterator initializable", table
-        for op in _uncallable(view, cone, found[getter], tensor):
+        for op in _uncallable(view, cone, family_of[getter], tensor):
             return f"`{op}` calls a function, which an iterator with a shared_name may not run: give it none", op
     if len(origin.getters) > 1 and not cone.computed([tensor]):
         readers = ", ".join(f"`{getter}`" for getter in sorted(origin.getters))
         return (f"each is computed from several elements, of {readers}",)
     for getter in sorted(origin.getters):
-        for op in _unsavable(view, cone, found[getter], tensor):
+        for op in _unsavable(view, cone, family_of[getter], tensor):
             return f"{view.type(op)} `{op}` is stateful, and the iterator's Saver does not save its state", op
     return None
 
@@ -259,3 +258,68 @@ def _cuts(view: GraphView, computed: list[str], carried: Callable[[Tensor], bool
             if use.op not in inside and carried(tensor):
                 cuts[tensor] = None
     return tuple(cuts)
+
+
+@dataclass(frozen=True)
+class _Edits:
+    """Lists which ops read other tensors once iterators are extended; the uses in `kept` are not changed."""
+
+    view: GraphView
+    extended: tuple[Inputs, ...]
+    kept: frozenset[Use] = frozenset()
+
+    def inputs(self) -> Iterator[InputEdit]:
+        """Yield the data inputs to change."""
+        for family in self.extended:
+            edits = self._elements(family) if family.cuts else self._datasets(family)
+            tables = ", ".join(family.tables)
+            yield from (replace(edit, table=tables) for edit in edits)
+
+    def _elements(self, family: Inputs) -> Iterator[InputEdit]:
+        """Replace reads of elements by reads of the extended elements."""
+        inside = set(family.computed)
+        for number, (cut, getter) in enumerate(zip(family.cuts, family.readers, strict=True)):
+            count = len(self.view.attribute(getter, "output_types").list.type)
+            outside = [use for use in self.view.uses(cut) if use.op not in inside and use not in self.kept]
+            yield from (InputEdit(use, str(cut), f"{getter}/{count + number}", rule="ids") for use in outside)
+        for getter in family.getters:
+            yield from self._element(getter, inside)
+            yield InputEdit(Use(getter, 0), str(self.view.inputs(getter)[0]), f"{getter}/echo", rule="batch")
+        for op in (*family.sources, *family.handles):
+            yield from self._iterator(op, family.getters)
+
+    def controls(self) -> Iterator[ControlEdit]:
+        """Yield the control inputs to change."""
+        for family in (one for one in self.extended if one.cuts):
+            inside, facts = set(family.computed), {"rule": "batch", "table": ", ".join(family.tables)}
+            for getter in family.getters:
+                waiting = [op for op in dict.fromkeys(self.view.waiting(getter)) if op not in inside]
+                yield from (ControlEdit(op, (getter,), f"{getter}/next", **facts) for op in waiting)
+                yield ControlEdit(getter, (), f"{getter}/echo/made", **facts)
+
+    def _element(self, getter: str, inside: set[str]) -> Iterator[InputEdit]:
+        for use in self.view.users(getter):
+            if use.op not in inside:
+                tensor = self.view.inputs(use.op)[use.input]
+                yield InputEdit(use, str(tensor), f"{getter}/{tensor.output}", rule="batch")
+
+    def _datasets(self, family: Inputs) -> Iterator[InputEdit]:
+        """Give extended datasets to iterators whose element type does not change; one-shot iterators are replaced."""
+        for op in family.sources:
+            for use in self.view.users(op):
+                if self.view.type(op) == "OneShotIterator":
+                    yield InputEdit(use, f"{op}:0", f"{op}/iterator", rule="dataset")
+                elif self.view.type(use.op) in MAKERS:
+                    yield InputEdit(
+                        Use(use.op, 0), str(self.view.inputs(use.op)[0]), f"{use.op}/dataset", rule="dataset"
+                    )
+
+    def _iterator(self, op: str, getters: tuple[str, ...]) -> Iterator[InputEdit]:
+        for use in self.view.users(op):
+            if self.view.type(use.op) in MAKERS:
+                yield self._dataset(use.op)
+            if use.op not in getters:
+                yield InputEdit(use, f"{op}:0", f"{op}/iterator", rule="dataset")
+
+    def _dataset(self, maker: str) -> InputEdit:
+        return InputEdit(Use(maker, 0), str(self.view.inputs(maker)[0]), f"{maker}/dataset", rule="dataset")

@@ -134,12 +134,12 @@ def groups_of(view: GraphView, tables: Sequence[Table], shown: Shown) -> tuple[l
     return groups, reasons
 
 
-def _shared(groups: Sequence[Group], found: Mapping[str, Bucketing], shown: Shown) -> str:
+def _shared(groups: Sequence[Group], bucketings: Mapping[str, Bucketing], shown: Shown) -> str:
     """Return a reason if a function of a dataset would have to give wide ids of two kinds."""
-    for op in found:
+    for op in bucketings:
         if op in shown.closed:
             for group in groups:
-                if op in group.bucketings and group.bucketings[op] != found[op]:
+                if op in group.bucketings and group.bucketings[op] != bucketings[op]:
                     return f"`{op}` divides also the ids of `{group.by[op][0]}`, which has other rows"
     return ""
 

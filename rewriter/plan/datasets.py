@@ -130,8 +130,8 @@ class _WithDatasets:
         """Show the functions that the ops of a graph, or of a function, call."""
         for node in nodes if calls else ():
             if node.op in _CALLS:
-                given = [number for number, text in enumerate(node.input) if text[0] != "^"]
-                self.alias |= {Tensor(node.name, n): text for n, text in enumerate(self._call(node, [], given))}
+                places = [number for number, text in enumerate(node.input) if text[0] != "^"]
+                self.alias |= {Tensor(node.name, n): text for n, text in enumerate(self._call(node, [], places))}
         for node in nodes:
             if _DATASET.fullmatch(node.op):
                 self._elements(node.name)
@@ -150,8 +150,8 @@ class _WithDatasets:
         return self._maker(node.input[0]) if node.op in (HANDS_ON_ALL, "Identity") and node.input else node
 
     def _elements_of(self, node: Any) -> list[str]:
-        found = _DATASET.fullmatch(node.op)
-        kind = found[1] if found else ""
+        matched = _DATASET.fullmatch(node.op)
+        kind = matched[1] if matched else ""
         places = self._inputs(node)
         sources = [self._elements(node.input[number]) for number, name in places if "dataset" in name]
         types = "Toutput_types" if "Toutput_types" in node.attr else "output_types"
@@ -173,8 +173,8 @@ class _WithDatasets:
             parts = [list(group) for group in zip(*sources, strict=True)]
         if len(parts) == count:
             return [self._add(f"{node.name}[{n}]", HANDS_ON_ALL, given) for n, given in enumerate(parts)]
-        given = [one for source in sources for one in source]
-        return [self._add(f"{node.name}[{n}]", node.op, given) for n in range(count)]
+        elements = [one for source in sources for one in source]
+        return [self._add(f"{node.name}[{n}]", node.op, elements) for n in range(count)]
 
     def _on_disk(self, node: Any, count: int) -> bool:
         """Whether a dataset reads elements of before from files; then the reason is noted."""
@@ -191,7 +191,7 @@ class _WithDatasets:
         """Return number and name of the data inputs of an op."""
         return [(number, name) for number, (name, _, _) in enumerate(_tf_private.arguments_of(node) or ())]
 
-    def _call(self, node: Any, given: Sequence[str], others: Sequence[int] = ()) -> list[str]:
+    def _call(self, node: Any, inputs: Sequence[str], others: Sequence[int] = ()) -> list[str]:
         """Show the function that an op calls with tensors, and with further inputs of the op; return its results."""
         attribute = next(name for name in _FUNCTIONS if name in node.attr)
         function = self._functions.get(node.attr[attribute].func.name)
@@ -201,7 +201,7 @@ class _WithDatasets:
             return []
         body, names = _tf_private.body_of(function)
         prefix, arguments = f"{node.name} → ", [one.name for one in function.signature.input_arg]
-        own = [*given, *self._hand_on(node, [(f"{prefix}captured {number}", number) for number in others])]
+        own = [*inputs, *self._hand_on(node, [(f"{prefix}captured {number}", number) for number in others])]
         added = []
         for inner in body.node:
             if inner.name in arguments:
@@ -241,8 +241,8 @@ class _WithDatasets:
                     self.reasons[getter] = next(filter(None, why))
                     continue
                 followed.update(makers)
-                for n, given in enumerate(zip(*datasets, strict=True)):
-                    self.alias[Tensor(getter, n)] = self._add(f"{getter}[{n}]", HANDS_ON_ALL, given)
+                for n, inputs in enumerate(zip(*datasets, strict=True)):
+                    self.alias[Tensor(getter, n)] = self._add(f"{getter}[{n}]", HANDS_ON_ALL, inputs)
         return followed
 
     def _show_readers(self, followed: set[str]) -> None:
@@ -263,8 +263,8 @@ class _WithDatasets:
         node.input.extend(kept)
         return [*handed_on.values()]
 
-    def _add(self, name: str, kind: str, given: Iterable[str]) -> str:
-        self._nodes[name] = self._definition.node.add(name=name, op=kind, input=given)
+    def _add(self, name: str, kind: str, inputs: Iterable[str]) -> str:
+        self._nodes[name] = self._definition.node.add(name=name, op=kind, input=inputs)
         return name
 
 

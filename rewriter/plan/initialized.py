@@ -35,16 +35,16 @@ def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlE
     return inputs, controls
 
 
-def started_parts(table: str, made: RuntimeTable, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
+def started_parts(table: str, runtime_table: RuntimeTable, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
     """Return what is initialized once the table is, by the plan's part names; for each shard that it has on servers.
 
     A ref variable is initialized once the op `known` has run; its queries wait for that op.
     """
-    found: dict[str, tf.Tensor | tf.Operation] = {}
-    for number, anchor in enumerate(made.variables):
+    started: dict[str, tf.Tensor | tf.Operation] = {}
+    for number, anchor in enumerate(runtime_table.variables):
         with tf.device(anchor.device):
-            found |= _started(table, number, anchor, reference)
-    return found
+            started |= _started(table, number, anchor, reference)
+    return started
 
 
 def _started(table: str, number: int, anchor: Any, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
@@ -52,11 +52,11 @@ def _started(table: str, number: int, anchor: Any, reference: bool) -> dict[str,
     # Initializers set the anchor last, so a branch that asks for it may read the table at once. A distributed variable
     # only has a handle inside of a replica.
     handle = parts_of(anchor)[0].handle
-    found: dict[str, tf.Tensor | tf.Operation] = {resource: handle}
+    started: dict[str, tf.Tensor | tf.Operation] = {resource: handle}
     if reference:
         flag = tf.raw_ops.VariableV2(shape=None, dtype=tf.float32)  # replaces variables of any shape
         filled = tf.raw_ops.VarIsInitializedOp(resource=handle)
         no, yes = tf.raw_ops.Switch(data=tf.constant(0.0), pred=filled)
         known = tf.raw_ops.Merge(inputs=[no, tf.raw_ops.Assign(ref=flag, value=yes, validate_shape=False)])
-        found |= {on_reference: flag, f"{on_reference}/known": known.output.op}
-    return found
+        started |= {on_reference: flag, f"{on_reference}/known": known.output.op}
+    return started

@@ -16,7 +16,6 @@ from rewriter.plan.initialized import asked, asked_in_place
 from rewriter.plan.parts import Part, lookup_part, part
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.region_cut import with_regions
-from rewriter.plan.starts import started
 
 
 def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:
@@ -27,13 +26,13 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
     Raises:
         ValueError: a name in `tables` is not a variable of the graph.
     """
-    found, refusals = find_tables(view, None if tables == "auto" else list(tables), moved)
-    inputs = [edit for table in found for edit in _inputs(view, table)]
-    controls = [edit for table in found for edit in _controls(view, table)]
-    savers = find_savers(view, found)
+    tables_found, refusals = find_tables(view, None if tables == "auto" else list(tables), moved)
+    inputs = [edit for table in tables_found for edit in _inputs(view, table)]
+    controls = [edit for table in tables_found for edit in _controls(view, table)]
+    savers = find_savers(view, tables_found)
     inputs += [edit for saver in savers for edit in _saver_inputs(view, saver)]
     controls += [edit for saver in savers for edit in _saver_controls(view, saver)]
-    plan = Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers)
+    plan = Plan(tuple(tables_found), tuple(refusals), tuple(inputs), tuple(controls), savers)
     return with_regions(view, plan)
 
 
@@ -86,8 +85,8 @@ def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list
     new, inputs = lookup_part(table, number), view.inputs(lookup.op)
     members = ["/rows", "/numbers"]
     if lookup.product:
-        given = {0: "/numbers", 2: "/size", 3: "/rows"}
-        return [new.read(Use(lookup.op, i), str(inputs[i]), one, same_shape=i != 3) for i, one in given.items()]
+        parts = {0: "/numbers", 2: "/size", 3: "/rows"}
+        return [new.read(Use(lookup.op, i), str(inputs[i]), one, same_shape=i != 3) for i, one in parts.items()]
     if lookup.gathers:
         # For each part, its rows become all rows, at the positions of all ids.
         members = [one for one in reversed(members) for _ in lookup.gathers]
@@ -115,7 +114,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
             if waiting not in inside or new in rows:
                 waits.setdefault((waiting, new), []).append(op)
     edits = [new.awaited(op, tuple(dict.fromkeys(old))) for (op, new), old in waits.items()]
-    edits += [*asked(view, table)[1], *started(view, table)]
+    edits += [*asked(view, table)[1], *_started(view, table)]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
     resources = {op: i for op, i in gathers.items() if view.type(op) in RESOURCE_GATHERS}
     edits += [lookup_part(table, i).awaited(op, member="/moved") for op, i in resources.items()]
@@ -148,3 +147,34 @@ def _saver_controls(view: GraphView, saver: SaverPart) -> list[ControlEdit]:
             if waiting not in replaced:
                 waits.setdefault((waiting, new), []).append(op)
     return [new.awaited(op, tuple(old)) for (op, new), old in waits.items()]
+
+
+def _started(view: GraphView, table: Table) -> list[ControlEdit]:
+    """Return the edits of the ops that start rows or slots of a table, and of the groups of such ops.
+
+    A group that starts all of them, as an init op does, empties the table first. What waits for a slot's start and is
+    no group may read what the op assigned, so it waits for that as before.
+    """
+    parts = {one.op: part(table, f"assign/{one.op}", "initializer") for one in table.initial_rows}
+    parts |= {one.op: part(table, f"slot/{one.op}", "slots started again") for one in table.slot_starts}
+    own = {one.op for one in table.initial_rows}
+    inside = {op for update in table.updates for op in update.ops}
+    groups: dict[str, list[str]] = {}
+    for op in parts:
+        for waiting in view.waiting(op):
+            if waiting not in inside and (op in own or view.type(waiting) == "NoOp"):
+                groups.setdefault(waiting, []).append(op)
+    edits = [one.awaited(op) for op, one in parts.items()]
+    for waiting, ops in groups.items():
+        if _is_all(table, ops):
+            edits.append(part(table, "initializer").awaited(waiting, tuple(ops)))
+        else:
+            edits += [parts[op].awaited(waiting, (op,)) for op in ops]
+    return edits
+
+
+def _is_all(table: Table, ops: Collection[str]) -> bool:
+    """Whether these ops start all parts of the variable and all of their slots."""
+    begun = {one.slot for one in table.slot_starts if one.op in ops}
+    rows = all(one.op in ops for one in table.initial_rows)
+    return rows and all(one.slot in begun for one in table.slot_starts)

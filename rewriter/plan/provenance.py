@@ -17,14 +17,14 @@ Sources = Callable[[Iterable[str]], Mapping[str, str]]
 def with_sources(plan: Plan, sources: Sources) -> Plan:
     """Return the plan with lines of user code; `sources` is called once, with all ops of the plan."""
     # Ops that read rows in the place of others were built by the rewrite, and go by the lines of these.
-    found = {op: text for op, text in sources(_ops(plan)).items() if not op.startswith(f"{SCOPE}/")}
+    lines = {op: text for op, text in sources(_ops(plan)).items() if not op.startswith(f"{SCOPE}/")}
     instead: dict[str, list[str]] = {}
     for edit in plan.rows:
         for name in edit.table.split(", "):
             instead.setdefault(name, []).append(edit.old.rpartition(":")[0])
 
     def line(*ops: str) -> str:
-        return next((found[op] for op in ops if op in found), "")
+        return next((lines[op] for op in ops if op in lines), "")
 
     return replace(
         plan,

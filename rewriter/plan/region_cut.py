@@ -41,15 +41,15 @@ def with_regions(view: GraphView, plan: Plan) -> Plan:
 
 def _find_edges(view: GraphView, cuts: Sequence[_Cut]) -> None:
     """Find the edges inside each cut in one pass over all edges; an op of a Saver is in many cuts."""
-    found: dict[str, dict[int, _Cut]] = {}
+    edges: dict[str, dict[int, _Cut]] = {}
     for number, cut in enumerate(cuts):
         for op, state in cut.states.items():
             if state != ADDED:
-                found.setdefault(op, {})[number] = cut
-    for op, own in found.items():
+                edges.setdefault(op, {})[number] = cut
+    for op, own in edges.items():
         reading = ((use.op, False) for use in view.users(op))
         for user, control in itertools.chain(reading, ((one, True) for one in view.waiting(op))):
-            theirs = found.get(user, {})
+            theirs = edges.get(user, {})
             few, many = (own, theirs) if len(own) < len(theirs) else (theirs, own)
             for number in few:
                 if number in many:
@@ -96,13 +96,13 @@ class _Cut:
         for op in self.roles:
             boxes.setdefault(self._box(op, boxes), []).append(op)
         number = {op: i for i, ops in enumerate(boxes.values()) for op in ops}
-        made = (Box(tuple(ops), self.types[ops[0]], self.states[ops[0]]) for ops in boxes.values())
+        region_boxes = (Box(tuple(ops), self.types[ops[0]], self.states[ops[0]]) for ops in boxes.values())
         arrows = dict.fromkeys(
             Arrow(number[start], number[end], state, control)
             for start, end, state, control in self._edges()
             if start in number and end in number and number[start] != number[end]
         )
-        return Region(self.table.name, tuple(made), tuple(arrows))
+        return Region(self.table.name, tuple(region_boxes), tuple(arrows))
 
     def _box(self, op: str, boxes: dict[str, list[str]]) -> str:
         """Return the name of the box for an op: its own as long as its role has room, then the last box of the role."""

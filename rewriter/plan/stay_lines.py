@@ -14,8 +14,8 @@ _MOST = 5
 def stay_lines(refusals: Iterable[Refusal]) -> list[str]:
     """Return a line for each reason, with the variables that it keeps; reasons are equal apart from names of ops."""
     groups: dict[str, list[Refusal]] = {}
-    for one in refusals:
-        groups.setdefault(_NAMES.sub("``", one.reason), []).append(one)
+    for refusal in refusals:
+        groups.setdefault(_NAMES.sub("``", refusal.reason), []).append(refusal)
     return [str(group[0]) if len(group) == 1 else _line(group) for group in groups.values()]
 
 

@@ -60,9 +60,9 @@ def mergeable(before: _Ints, now: _Ints) -> bool:
 
     Counters may differ, as every increment has all of them; but if it has none, merging would keep the old ones.
     """
-    one, other = _head(before), _head(now)
+    earlier, later = _head(before), _head(now)
     counted = (len(before) > layout_of(before).counters_at) == (len(now) > layout_of(now).counters_at)
-    return np.array_equal(one, other) and counted
+    return np.array_equal(earlier, later) and counted
 
 
 def _head(meta: _Ints) -> _Ints:

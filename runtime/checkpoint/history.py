@@ -85,12 +85,12 @@ class History:
         """
         before, asides = index.names(), backup.of(path, index.names())
         if not write_state:
-            for one in asides:
-                backup.rename_in_state(index.directory, state_file, one, path.name)
+            for aside in asides:
+                backup.rename_in_state(index.directory, state_file, aside, path.name)
         named = [] if write_state else backup.named(index.directory, state_file)
         needed = {link.name for name in named for link in index.chain(name)}
-        for one in set(asides) - needed:
-            index.forget(one)
+        for aside in set(asides) - needed:
+            index.forget(aside)
         index.prune(self._keep, needed)
         self.known = [(str(index.directory / entry.name), entry.time) for entry in index.entries]
         if write_state:

@@ -76,8 +76,8 @@ def read_numpy(directory: str | Path, mmap: bool = False) -> TableRows:
         raise CheckpointError(f"{file} is missing or damaged ({error}): export the table again") from error
 
 
-def _check(sums: dict[str, int] | None, name: str, found: int | None) -> None:
-    if sums is not None and sums[name] != found:
+def _check(sums: dict[str, int] | None, name: str, checksum: int | None) -> None:
+    if sums is not None and sums[name] != checksum:
         raise ValueError("its checksum is another")
 
 

@@ -32,7 +32,7 @@ def tables_in(prefix: tf.Tensor, names: Sequence[str]) -> list[tf.Tensor]:
             return tf.identity(name)
 
     with tf.device("/device:CPU:0"):
-        found = tf.data.Dataset.from_tensor_slices(list(names)).map(recmigrate_table).ignore_errors()
+        present = tf.data.Dataset.from_tensor_slices(list(names)).map(recmigrate_table).ignore_errors()
         # The extra element keeps the dataset from being empty, in which case there would be no result.
-        there = tf.data.Dataset.from_tensors("").concatenate(found).batch(len(names) + 1).get_single_element()
+        there = tf.data.Dataset.from_tensors("").concatenate(present).batch(len(names) + 1).get_single_element()
         return [tf.reduce_any(tf.equal(there, name)) for name in names]

@@ -64,8 +64,8 @@ def stated(bundle: Bundle, table: str) -> dict[int, tuple[str, list[int]]]:
     if bundle.shapes.get(table) != []:
         return {}
     columns = [(name, one) for name, one in _columns(table, bundle.read(table).item()) if one.row is not None]
-    found = {one.number: (name, one.shape(bundle.shapes)) for name, one in columns}
-    return found if len(found) == len(columns) else {}
+    by_number = {one.number: (name, one.shape(bundle.shapes)) for name, one in columns}
+    return by_number if len(by_number) == len(columns) else {}
 
 
 def _columns(table: str, text: Any) -> Iterator[tuple[str, Column]]:
@@ -95,19 +95,19 @@ def read_column(name: str, column: Column, read: Callable[[str], NDArray[Any]], 
             f"`{name}` has become a table whose ids are not 0 to {len(keys) - 1}, so it cannot be read as an array of "
             f"rows: read `{table}-values`, in the order of `{table}-keys`"
         )
-    found = read(f"{table}-values" if column.number == 0 else f"{table}-slots")
+    stored = read(f"{table}-values" if column.number == 0 else f"{table}-slots")
     dim = int(read(f"{table}-meta")[2])
-    rows = _part(found, column, dim)
+    rows = _part(stored, column, dim)
     shape = column.shape({f"{table}-values": [len(keys), dim]})
     return np.full(shape, column.start, np.float32) if rows is None else rows[order][at].reshape(shape)
 
 
-def _part(found: Any, column: Column, dim: int) -> Any:
+def _part(stored: Any, column: Column, dim: int) -> Any:
     """Return the columns of the slot among all slots; None if the table was not trained yet and has none."""
     if column.number == 0:
-        return found
+        return stored
     first = (column.number - 1) * dim
-    return found[:, first : first + dim] if found.shape[1] >= first + dim else None
+    return stored[:, first : first + dim] if stored.shape[1] >= first + dim else None
 
 
 def restored_column(path: str, name: str, column: Column, shapes: Mapping[str, list[int]]) -> tf.Tensor:
@@ -117,13 +117,13 @@ def restored_column(path: str, name: str, column: Column, shapes: Mapping[str, l
     if column.number and slots[1] < column.number * dim:
         return tf.fill(shape, column.start)
     wanted = [f"{table}-keys", f"{table}-slots" if column.number else f"{table}-values"]
-    keys, found = restored(path, wanted, [tf.int64, tf.float32])
+    keys, stored = restored(path, wanted, [tf.int64, tf.float32])
     ids, order = tf.constant(column.ids(shapes[f"{table}-keys"][0])), tf.argsort(keys)
     ordered = tf.gather(keys, order)
     at = tf.minimum(tf.searchsorted(ordered, ids), tf.size(keys) - 1)
     message = f"the table `{name}` of {path} does not have all {shape[0]} rows of the variable that it replaced"
     complete = tf.raw_ops.Assert(condition=tf.reduce_all(tf.equal(tf.gather(ordered, at), ids)), data=[message])
     with tf.control_dependencies([complete]):
-        rows = tf.gather(found, tf.gather(order, at))
+        rows = tf.gather(stored, tf.gather(order, at))
     part = _part(tf.ensure_shape(rows, [shape[0], max(slots[1], dim) if column.number else dim]), column, dim)
     return tf.reshape(part, shape)

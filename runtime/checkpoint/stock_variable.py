@@ -59,8 +59,8 @@ class StockVariable:
             "a checkpoint of this model"
         )
         kind = self.optimizer if slots else None
-        found = tf.shape(variable)
-        with tf.control_dependencies([checked(tf.reduce_all(tf.equal(found, shape)), message, found)]):
+        stored_shape = tf.shape(variable)
+        with tf.control_dependencies([checked(tf.reduce_all(tf.equal(stored_shape, shape)), message, stored_shape)]):
             values = self._matrix(tf.identity(variable))
         parts = [self._matrix(tf.concat(_floats(prefix, slot), 0)) for slot in slots] or [tf.zeros([shape[0], 0])]
         keys = tf.range(shape[0], dtype=tf.int64) if self.keys is None else self.keys()

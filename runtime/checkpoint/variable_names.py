@@ -71,14 +71,14 @@ def find_slots(bundle: Bundle, variable: str, optimizer: str, slots: tuple[str, 
     Raises:
         CheckpointError: some exist and some do not.
     """
-    found = _v1_slots(bundle, variable, optimizer) or _keras_slots(bundle, variable, slots)
-    missing = [slot for slot in slots if slot not in found]
-    if found and missing:
+    tensors = _v1_slots(bundle, variable, optimizer) or _keras_slots(bundle, variable, slots)
+    missing = [slot for slot in slots if slot not in tensors]
+    if tensors and missing:
         raise CheckpointError(
-            f"{bundle.path} holds the slots {', '.join(found)} of `{variable}` but not {', '.join(missing)}: name the "
-            "tensors in slots={…}, or give slots={} to start with new ones"
+            f"{bundle.path} holds the slots {', '.join(tensors)} of `{variable}` but not {', '.join(missing)}: name "
+            "the tensors in slots={…}, or give slots={} to start with new ones"
         )
-    return found
+    return tensors
 
 
 def v1_slot_names(variable: str, optimizer: str, slots: Sequence[str]) -> list[str]:
@@ -122,12 +122,12 @@ def slots_in_version_1(bundle: Bundle, variable: str) -> dict[str, dict[int, str
 
 def optimizers_by_slots(bundle: Bundle, variable: str) -> dict[str, str]:
     """Return the optimizers whose usual v1 names slots of a variable have: the runtime's name -> that of the slots."""
-    found = {}
+    optimizers = {}
     for name, numbers in slots_in_version_1(bundle, variable).items():
         for optimizer, usual in _USUAL.items():
             if name.rpartition("/")[2] == usual and len(numbers) == len(_V1[optimizer][1]):
-                found[optimizer] = name
-    return found
+                optimizers[optimizer] = name
+    return optimizers
 
 
 def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:
@@ -152,16 +152,16 @@ def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:
 def _owner(bundle: Bundle, name: str) -> str | None:
     """Return the variable of which a slot has this name before its own: without scopes, the longest that there is."""
     parts = name.split("/")
-    return next((found for at in range(len(parts)) if (found := "/".join(parts[at:])) in bundle), None)
+    return next((variable for at in range(len(parts)) if (variable := "/".join(parts[at:])) in bundle), None)
 
 
 def _keras_slots(bundle: Bundle, variable: str, slots: tuple[str, ...]) -> dict[str, str]:
     names = full_names(bundle)
     full = {key: name for name, key in names.items()}.get(variable, "")
     return {
-        slot: found
+        slot: tensor
         for slot in slots
-        if (found := next(iter(_spelled(bundle, names, variable, full, _SPELLINGS.get(slot, (slot,)))), None))
+        if (tensor := next(iter(_spelled(bundle, names, variable, full, _SPELLINGS.get(slot, (slot,)))), None))
     }
 
 

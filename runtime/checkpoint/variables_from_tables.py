@@ -32,18 +32,18 @@ def is_rewritten(graph: tf.Graph) -> bool:
 def _read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
     """Return the values of such variables among a Saver's items, by the items' numbers."""
     shapes = _shapes.get(prefix.graph, {})
-    found = {
+    names = {
         at: item.specs[0].name
         for at, item in enumerate(items)
         if len(item.specs) == 1 and item.specs[0].name in shapes and not item.specs[0].slice_spec
     }
-    if not found:
+    if not names:
         return {}
     with tf.device("/device:CPU:0"):
-        there = tables_in(prefix, list(found.values()))
+        there = tables_in(prefix, list(names.values()))
         return {
             at: [_value(prefix, name, shapes[name], is_table)]
-            for (at, name), is_table in zip(found.items(), there, strict=True)
+            for (at, name), is_table in zip(names.items(), there, strict=True)
         }
 
 

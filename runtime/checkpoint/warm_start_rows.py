@@ -79,11 +79,11 @@ def start_by_vocabulary(
         )
     with tf.control_dependencies(None), tf.device("/device:CPU:0"):
         keys, values = _rows(Bundle(path), name, table.dim)
-        found, there = _by_words(keys, values, vocabulary)
+        known_rows, there = _by_words(keys, values, vocabulary)
         missing = vocabulary.missing or tf.compat.v1.zeros_initializer()
         first = missing([count, table.dim], dtype=tf.float32)
         rows = tf.concat(
-            [tf.where(there[:, None], found, first[: vocabulary.new_size]), first[vocabulary.new_size :]], 0
+            [tf.where(there[:, None], known_rows, first[: vocabulary.new_size]), first[vocabulary.new_size :]], 0
         )
         ids = tf.range(count, dtype=tf.int64) + table.first_key
         anchor.start_by(anchor.restore([anchor.like, *anchor.rows_alone(ids, rows)], None))

@@ -28,16 +28,16 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
     known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
     shown = dict(tf.train.list_variables(path))  # `rewriter.install` shows variables in the place of tables
     shapes = Bundle(path).shapes
-    found: list[tuple[str, Any]] = []
+    resolved: list[tuple[str, Any]] = []
     for tensor, target in pairs:
         named = known[target].variable if isinstance(target, str) and target in known else target
         if isinstance(named, GraphAnchor):
-            found.append((_rows_of(tensor, named, shapes), named))
+            resolved.append((_rows_of(tensor, named, shapes), named))
         elif f"{tensor}-keys" in shapes and shown.get(tensor, [1])[:1] in ([], [0]):
             raise CheckpointError(f"{path}: {no_variable(tensor)}, before the warm start")
         else:
-            found.append((tensor, named))
-    asked = {target.table.table_name for _, target in found if isinstance(target, GraphAnchor)}
+            resolved.append((tensor, named))
+    asked = {target.table.table_name for _, target in resolved if isinstance(target, GraphAnchor)}
     for tensor, target in pairs:
         if isinstance(target, str) and target not in known and tensor.endswith("/"):
             for table in known.values():
@@ -45,8 +45,8 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
                 if source is not None and table.is_save and table.table_name not in asked:
                     asked.add(table.table_name)
                     table.variable.with_slots = True
-                    found += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
-    return [(tensor, target) for tensor, target in found if not _started(path, tensor, target, shapes)]
+                    resolved += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
+    return [(tensor, target) for tensor, target in resolved if not _started(path, tensor, target, shapes)]
 
 
 def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> bool:
@@ -108,11 +108,11 @@ def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str
 
 def _source(table: Table, tensor: str, scope: str) -> str | None:
     """Return the table's name in the checkpoint; None if neither its name nor where it was created is in `scope`."""
-    name, made = table.table_name, table.variable.made_in
+    name, scope_of_table = table.table_name, table.variable.made_in
     if not scope or name.startswith(scope + "/"):
         inner = name.removeprefix(scope).removeprefix("/")
         return inner if tensor == "/" else tensor + inner
-    return name if f"{made}/".startswith(scope + "/") else None
+    return name if f"{scope_of_table}/".startswith(scope + "/") else None
 
 
 def _is_there(table: Table, source: str, path: Any, shapes: Mapping[str, Any]) -> bool:
@@ -132,13 +132,13 @@ def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any
     named = variables is None or isinstance(variables, str)
     patterns = [variables or ".*"] if named else [one for one in variables if isinstance(one, str)]
     listed = [one for group in grouped.values() for one in group if isinstance(one, GraphAnchor)]
-    found = {name: group for name, group in grouped.items() if not isinstance(group[0], GraphAnchor)}
+    groups = {name: group for name, group in grouped.items() if not isinstance(group[0], GraphAnchor)}
     for table in tables():
         matched = table.is_save and any(re.match(pattern, f"{table.table_name}:0") for pattern in patterns)
         if isinstance(table.variable, GraphAnchor) and (matched or any(one is table.variable for one in listed)):
-            found.setdefault(table.table_name, [table.variable])
+            groups.setdefault(table.table_name, [table.variable])
             _choose_slots(table.variable, [] if named else patterns)
-    return found
+    return groups
 
 
 def _choose_slots(anchor: GraphAnchor, patterns: list[str]) -> None:

@@ -116,10 +116,12 @@ def _write(table: Table, keys: tf.Tensor, values: tf.Tensor, slots: list[tf.Tens
 
 def _trained_by(table: Table) -> str | None:
     """Return the optimizer that updates `table` in its graph, None when none does."""
-    found = {_optimizer_of(op) for part in table.parts or [table] for op in part.updates}
-    if len(found) > 1:
-        raise ValueError(f"the table `{table.table_name}` is trained by {sorted(found)}: choose one with `optimizer`")
-    return found.pop() if found else None
+    optimizers = {_optimizer_of(op) for part in table.parts or [table] for op in part.updates}
+    if len(optimizers) > 1:
+        raise ValueError(
+            f"the table `{table.table_name}` is trained by {sorted(optimizers)}: choose one with `optimizer`"
+        )
+    return optimizers.pop() if optimizers else None
 
 
 def _optimizer_of(update: tf.Operation) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,7 @@ ABSENT = object()
 
 
 class Changes:
-    """Attributes and modules that were set, with their previous values."""
+    """Attributes and modules that were set, with their previous values; it is true while there are any."""
 
     def __init__(self, facade: str) -> None:
         """Take the façade's module name, which the docstrings of added modules mention."""
@@ -20,6 +21,18 @@ class Changes:
         self._attributes: list[tuple[Any, str, Any]] = []
         self._modules: list[tuple[str, Any]] = []
         self._finders: list[Any] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._attributes or self._modules or self._finders)
+
+    @contextlib.contextmanager
+    def whole(self, uninstall: Callable[[], None]) -> Iterator[Changes]:
+        """Let all changes of a block be made or none: if it fails, they are undone by `uninstall`."""
+        try:
+            yield self
+        except BaseException:
+            uninstall()
+            raise
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Set an attribute of a module or class."""
@@ -39,17 +52,17 @@ class Changes:
 
         The package `below` exists already and is not changed.
         """
-        made: dict[str, ModuleType] = {}
+        modules: dict[str, ModuleType] = {}
         for name in contents:
             parts = name.split(".")
             for end in range(1 + len(below.split(".") if below else []), len(parts) + 1):
                 path = ".".join(parts[:end])
-                if path not in made:
-                    made[path] = self.add_module(path, contents.get(path, {}))
-        for name, module in made.items():
+                if path not in modules:
+                    modules[path] = self.add_module(path, contents.get(path, {}))
+        for name, module in modules.items():
             package, _, last = name.rpartition(".")
-            if package in made:
-                setattr(made[package], last, module)
+            if package in modules:
+                setattr(modules[package], last, module)
 
     def add_finder(self, finder: Any) -> None:
         """Let a finder of modules be asked after all others."""
@@ -57,15 +70,17 @@ class Changes:
         sys.meta_path.append(finder)
 
     def undo(self) -> None:
-        """Undo all changes, the last one first."""
-        for finder in self._finders:
-            sys.meta_path.remove(finder)
-        for owner, name, before in reversed(self._attributes):
+        """Undo all changes, the last one first, if there are any."""
+        while self._finders:
+            sys.meta_path.remove(self._finders.pop())
+        while self._attributes:
+            owner, name, before = self._attributes.pop()
             if before is ABSENT:
                 delattr(owner, name)
             else:
                 setattr(owner, name, before)
-        for name, module in reversed(self._modules):
+        while self._modules:
+            name, module = self._modules.pop()
             if module is ABSENT:
                 sys.modules.pop(name, None)
             else:

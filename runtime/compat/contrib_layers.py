@@ -25,9 +25,9 @@ _UPDATES: str = v1.GraphKeys.UPDATE_OPS
 def add(changes: Changes, own: Mapping[str, Mapping[str, Any]], facade: str) -> None:
     """Make `tensorflow.contrib` importable, with the names here and those of a façade: contents by module names."""
     layers = {name: globals()[name] for name in __all__ if name != "add"}
-    made = {_CONTRIB: {}, **own, f"{_CONTRIB}.layers": {**layers, **own.get(f"{_CONTRIB}.layers", {})}}
-    found = {name: {**contents, "__getattr__": absent.lacking(name, facade)} for name, contents in made.items()}
-    changes.add_modules(found, below="tensorflow")
+    modules = {_CONTRIB: {}, **own, f"{_CONTRIB}.layers": {**layers, **own.get(f"{_CONTRIB}.layers", {})}}
+    complete = {name: {**contents, "__getattr__": absent.lacking(name, facade)} for name, contents in modules.items()}
+    changes.add_modules(complete, below="tensorflow")
     for module in (tf, v1):
         changes.set(module, "contrib", sys.modules[_CONTRIB])
 

@@ -16,8 +16,8 @@ _UNINSTALLED = EntryPoint("rewriter", "rewriter", GROUP)
 
 @functools.cache
 def _package() -> Any:
-    found = list(entry_points(group=GROUP)) or [_UNINSTALLED]
-    return found[0].load()
+    modifiers = list(entry_points(group=GROUP)) or [_UNINSTALLED]
+    return modifiers[0].load()
 
 
 def part(name: str) -> Any:

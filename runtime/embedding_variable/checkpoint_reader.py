@@ -172,10 +172,10 @@ def _tensors(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types, keys: tf.DType) 
     return [tf.cast(tensor, dtype) for tensor, dtype in zip(restored, parts.values(), strict=True)]
 
 
-def filled(given: tf.Tensor, keys: tf.Tensor, value: Any) -> tf.Tensor:
+def filled(numbers: tf.Tensor, keys: tf.Tensor, value: Any) -> tf.Tensor:
     """Return the values recorded for keys, or `value` for each key if there are none."""
     return tf.cond(
-        tf.equal(tf.size(given), tf.size(keys)),
-        lambda: given,
+        tf.equal(tf.size(numbers), tf.size(keys)),
+        lambda: numbers,
         lambda: tf.fill(tf.shape(keys), tf.cast(value, tf.int64)),
     )

@@ -82,10 +82,10 @@ class InitialRows:
         chosen = tf.compat.v1.truncated_normal_initializer() if chosen is None else chosen
 
         def draw() -> tf.Tensor:
-            made = chosen() if isinstance(chosen, type) else chosen
-            if callable(made):
-                return tf.cast(made([self.rows, dim], dtype=tf.float32), tf.float32)
-            return tf.reshape(tf.cast(made, tf.float32), [1, dim])
+            initializer = chosen() if isinstance(chosen, type) else chosen
+            if callable(initializer):
+                return tf.cast(initializer([self.rows, dim], dtype=tf.float32), tf.float32)
+            return tf.reshape(tf.cast(initializer, tf.float32), [1, dim])
 
         return draw
 
@@ -121,13 +121,13 @@ class WarmStart:
         """
         if self.checkpoint is None:
             return None
-        found = str(tf.train.latest_checkpoint(self.checkpoint) or self.checkpoint)
-        if not tf.compat.v1.train.checkpoint_exists(found):
+        latest = str(tf.train.latest_checkpoint(self.checkpoint) or self.checkpoint)
+        if not tf.compat.v1.train.checkpoint_exists(latest):
             raise ValueError(
                 f"the table `{table_name}` cannot start from the checkpoint {self.checkpoint!r}, which does not exist: "
                 "give the path of a checkpoint, or of a directory with some"
             )
-        return found
+        return latest
 
 
 @dataclass(frozen=True)

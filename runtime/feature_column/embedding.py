@@ -76,7 +76,7 @@ def shared_embedding_columns(
         RuntimeError: eager mode is on, as in TensorFlow.
     """
     _refuse("shared_embedding_columns", ckpt_to_load_from, tensor_name_in_ckpt, trainable)
-    found = v1.feature_column.shared_embedding_columns(
+    columns = v1.feature_column.shared_embedding_columns(
         categorical_columns,
         dimension,
         combiner,
@@ -85,8 +85,8 @@ def shared_embedding_columns(
         max_norm=max_norm,
         use_safe_embedding_lookup=use_safe_embedding_lookup,
     )
-    stock_class: Any = type(found[0])
-    return [_sharing_table(stock_class)(**stock._asdict()) for stock in found]
+    stock_class: Any = type(columns[0])
+    return [_sharing_table(stock_class)(**stock._asdict()) for stock in columns]
 
 
 def _refuse(function: str, checkpoint: Any, tensor: Any, trainable: Any) -> None:
@@ -121,10 +121,10 @@ def _over_table(stock: Any) -> Any:
 
         def create_state(self, state_manager: Any) -> None:
             """Create the table of a Keras layer."""
-            made = _layers.setdefault(state_manager, {})
+            layers = _layers.setdefault(state_manager, {})
             name = _name_in_layer(getattr(state_manager, "_layer", None), self.name)
-            made[self] = _create(name, self, _rows(self.categorical_column))
-            _follow(state_manager, self.name, made[self])
+            layers[self] = _create(name, self, _rows(self.categorical_column))
+            _follow(state_manager, self.name, layers[self])
 
         def get_dense_tensor(self, transformation_cache: Any, state_manager: Any, training: Any = None) -> tf.Tensor:
             """Return the pooled rows, [batch, dimension]; only training inserts new keys."""
@@ -170,8 +170,8 @@ def _sharing_table(stock: Any) -> Any:
 
 
 def _rows(categorical_column: Any) -> int:
-    found = getattr(categorical_column, "num_buckets", None)
-    rows: int = found if found is not None else categorical_column._num_buckets
+    buckets = getattr(categorical_column, "num_buckets", None)
+    rows: int = buckets if buckets is not None else categorical_column._num_buckets
     return rows
 
 

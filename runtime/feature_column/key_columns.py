@@ -124,20 +124,20 @@ def keyed_shared_embedding_columns(categorical_columns: Sequence[Any], *args: An
 
 def over_keys(stock: Any, categorical_column: Any, *args: Any, **kwargs: Any) -> Any:
     """Return `stock(categorical_column, ...)`, over a counted table if the categorical column is one of keys."""
-    made = getattr(stock, "__wrapped__", stock)(categorical_column, *args, **kwargs)
+    embedding = getattr(stock, "__wrapped__", stock)(categorical_column, *args, **kwargs)
     if _keys(categorical_column) is None:
-        return made
-    stock_class: Any = type(made)
-    return _over_table(stock_class)(**made._asdict())
+        return embedding
+    stock_class: Any = type(embedding)
+    return _over_table(stock_class)(**embedding._asdict())
 
 
 def shared_over_keys(stock: Any, categorical_columns: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
     """Return `stock(categorical_columns, ...)`, sharing a counted table if all the columns are of keys."""
-    made: list[Any] = getattr(stock, "__wrapped__", stock)(categorical_columns, *args, **kwargs)
+    embeddings: list[Any] = getattr(stock, "__wrapped__", stock)(categorical_columns, *args, **kwargs)
     if _keys(categorical_columns[0]) is None:
-        return made
-    stock_class: Any = type(made[0])
-    return [_sharing(stock_class)(**one._asdict()) for one in made]
+        return embeddings
+    stock_class: Any = type(embeddings[0])
+    return [_sharing(stock_class)(**one._asdict()) for one in embeddings]
 
 
 def is_of_keys(column: Any) -> bool:
@@ -187,8 +187,8 @@ def _over_table(stock: Any) -> Any:
 
         def create_state(self, state_manager: Any) -> None:
             """Create the tables of a Keras layer."""
-            made = _layers.setdefault(state_manager, {})
-            made[self] = tables_in_scope(self, self.categorical_column, self.trainable)
+            layers = _layers.setdefault(state_manager, {})
+            layers[self] = tables_in_scope(self, self.categorical_column, self.trainable)
 
         def _get_dense_tensor_internal(self, sparse_tensors: Any, state_manager: Any) -> tf.Tensor:
             return _looked_up(self, _layers[state_manager][self], sparse_tensors)
@@ -216,8 +216,8 @@ def _sharing(stock: Any) -> Any:
                 )
                 shared = v1.get_collection_ref(self.shared_embedding_collection_name)
                 if not shared:
-                    made = tables_in_scope(self, self.categorical_column, self.trainable and bool(trainable))
-                    shared += [table.variable for table in made]
+                    tables = tables_in_scope(self, self.categorical_column, self.trainable and bool(trainable))
+                    shared += [table.variable for table in tables]
                 return _looked_up(self, [anchor.table for anchor in shared], sparse)
 
     KeyedSharedEmbeddingColumn.__qualname__ = KeyedSharedEmbeddingColumn.__name__ = stock.__name__

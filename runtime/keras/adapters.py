@@ -184,8 +184,8 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
 
     def build(self: Any, variables: Any, *args: Any, **kwargs: Any) -> Any:
         delegates = hasattr(self, "inner_optimizer") or hasattr(self, "_inner_optimizers")
-        given = [] if delegates else [tensorflow_variable(one) for one in variables]
-        anchors = [one for one in given if isinstance(one, EagerAnchor)]
+        own = [] if delegates else [tensorflow_variable(one) for one in variables]
+        anchors = [one for one in own if isinstance(one, EagerAnchor)]
         for anchor in (one for one in anchors if _trains_whole(self, one)):
             anchor.trained_by(type(self).__name__, True)
         anchors = [anchor for anchor in anchors if not _trains_whole(self, anchor)]
@@ -316,15 +316,15 @@ def _setting_tables(stock_set: Callable[..., Any]) -> Callable[..., Any]:
     """Return a layer's `set_weights` that also sets the rows of tables."""
 
     def set_weights(self: Any, weights: Any) -> Any:
-        given, tables, at = list(weights), [], 0
+        values, tables, at = list(weights), [], 0
         for weight in self.weights:
             anchor = tensorflow_variable(weight)
-            if isinstance(anchor, EagerAnchor) and not anchor.whole and at < len(given):
-                _require_rows(given[at], anchor.table)
-                tables.append((anchor.table, given[at]))
-                given[at] = np.zeros([0, anchor.table.dim], np.float32)
+            if isinstance(anchor, EagerAnchor) and not anchor.whole and at < len(values):
+                _require_rows(values[at], anchor.table)
+                tables.append((anchor.table, values[at]))
+                values[at] = np.zeros([0, anchor.table.dim], np.float32)
             at += getattr(weight, "num_tensors", 1)  # Keras 2's handlers of tables of words have several
-        done = stock_set(self, given)
+        done = stock_set(self, values)
         for table, rows in tables:
             if isinstance(rows, TableRows):
                 rows.restore(table)
@@ -335,10 +335,10 @@ def _setting_tables(stock_set: Callable[..., Any]) -> Callable[..., Any]:
     return set_weights
 
 
-def _require_rows(given: Any, table: Table) -> None:
-    shape = tuple(getattr(given, "shape", ()))
+def _require_rows(value: Any, table: Table) -> None:
+    shape = tuple(getattr(value, "shape", ()))
     if len(shape) != 2 or shape[1] != table.dim:
         raise ValueError(
-            f"set_weights() got {type(given).__name__} of shape {list(shape)} for the table `{table.table_name}`: give "
+            f"set_weights() got {type(value).__name__} of shape {list(shape)} for the table `{table.table_name}`: give "
             f"it what get_weights() returned, or a matrix [ids, {table.dim}] whose row i is that of id i"
         )

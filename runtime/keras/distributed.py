@@ -73,12 +73,12 @@ def DistributedOptimizer(optimizer: Any, operation: str = "mean") -> Any:
 
 
 def _reduced(optimizer: Any, pairs: Iterable[tuple[Any, Any]], operation: str) -> list[tuple[Any, Any]]:
-    given = list(pairs)
-    inner = [(gradient, tensorflow_variable(variable)) for gradient, variable in given]
+    listed = list(pairs)
+    inner = [(gradient, tensorflow_variable(variable)) for gradient, variable in listed]
     if ranks.size() > 1 and any(of_table(variable) for _, variable in inner):
         _refuse_clipping(optimizer)
     reduced = ranks.reduced_gradients(inner, operation)
-    return [(gradient, variable) for (gradient, _), (_, variable) in zip(reduced, given, strict=True)]
+    return [(gradient, variable) for (gradient, _), (_, variable) in zip(reduced, listed, strict=True)]
 
 
 def _refuse_clipping(optimizer: Any) -> None:
@@ -145,5 +145,5 @@ class MetricAverageCallback(_Callback):  # type: ignore[misc]
         values = {name: np.asarray(logs[name], np.float64) for name in sorted(logs)}
         total = ranks.current().all_reduce(tf.constant(np.concatenate([one.ravel() for one in values.values()])))
         means = np.split(total.numpy() / ranks.size(), np.cumsum([one.size for one in values.values()])[:-1])
-        for (name, one), mean in zip(values.items(), means, strict=True):
-            logs[name] = mean.reshape(one.shape) if one.shape else float(mean[0])
+        for (name, value), mean in zip(values.items(), means, strict=True):
+            logs[name] = mean.reshape(value.shape) if value.shape else float(mean[0])

@@ -284,8 +284,8 @@ def _distinct(ids: Any, rows: Any) -> tf.Tensor:
     if isinstance(ids, tf.RaggedTensor):
         ids, rows = ids.flat_values, rows.flat_values
     ids = tf.reshape(ids, [-1])
-    found, positions = tf.unique(ids)
-    first = tf.math.unsorted_segment_min(tf.range(tf.size(ids)), positions, tf.size(found))
+    distinct, positions = tf.unique(ids)
+    first = tf.math.unsorted_segment_min(tf.range(tf.size(ids)), positions, tf.size(distinct))
     return tf.gather(tf.reshape(rows, [-1, rows.shape[-1]]), first)
 
 

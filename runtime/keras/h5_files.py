@@ -98,9 +98,9 @@ def _stand_ins(weights: Iterable[Any]) -> list[Any]:
 def _saving(stock: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(stock)
     def save_subset_weights_to_hdf5_group(group: Any, weights: Iterable[Any]) -> None:
-        given = _stand_ins(weights)
-        stock(group, given)
-        for number, weight in enumerate(given):
+        stand_ins = _stand_ins(weights)
+        stock(group, stand_ins)
+        for number, weight in enumerate(stand_ins):
             if isinstance(weight, _Weight):
                 save_rows(weight.anchor.table, group.require_group(_GROUP), f"{number}_")
             elif isinstance(weight, WholeVariable) and not weight.all_in_matrix:
@@ -115,8 +115,8 @@ def _loading(files: Any, stock: Callable[..., None], by_name: bool) -> Callable[
     def load_weights_from_hdf5_group(file: Any, model: Any, *args: Any, **kwargs: Any) -> None:
         lists = [model._trainable_weights, model._non_trainable_weights]
         kept = [list(one) for one in lists]
-        for one in lists:
-            one[:] = _stand_ins(one)
+        for weights_of_kind in lists:
+            weights_of_kind[:] = _stand_ins(weights_of_kind)
         try:
             for group, weights in _groups(files, file, model, by_name):
                 for number, weight in enumerate(weights):
@@ -129,8 +129,8 @@ def _loading(files: Any, stock: Callable[..., None], by_name: bool) -> Callable[
                         weight.load_others(group[_GROUP], f"{number}_")
         finally:
             _reading.clear()
-            for one, before in zip(lists, kept, strict=True):
-                one[:] = before
+            for weights_of_kind, before in zip(lists, kept, strict=True):
+                weights_of_kind[:] = before
 
     return load_weights_from_hdf5_group
 

@@ -36,24 +36,24 @@ def configuration(layer: Any) -> dict[str, Any]:
     return {**config, **{name: value for name, value in held.items() if isinstance(value, types.FunctionType)}}
 
 
-def complete(keras: Any, layer: Any, made: Any) -> list[str]:
+def complete(keras: Any, layer: Any, copy: Any) -> list[str]:
     """Give a layer that is not called yet the plain settings that its configuration lacks, and return their names."""
     lacking = []
-    for name in [*_base_names(layer), *_own_names(keras, layer, made, (*_PLAIN, *_rules(keras)))]:
-        if not same(keras, vars(layer)[name], vars(made).get(name)):
-            setattr(made, name, vars(layer)[name])
+    for name in [*_base_names(layer), *_own_names(keras, layer, copy, (*_PLAIN, *_rules(keras)))]:
+        if not same(keras, vars(layer)[name], vars(copy).get(name)):
+            setattr(copy, name, vars(layer)[name])
             lacking.append(name.lstrip("_"))
     return [name for name in lacking if name != "name"]
 
 
-def different(keras: Any, layer: Any, made: Any) -> str:
+def different(keras: Any, layer: Any, copy: Any) -> str:
     """Return a setting in which two built layers differ, a part of a sentence; empty if there is none.
 
     The settings of a layer of Keras are in its configuration; those of other classes are what their attributes hold:
     plain values, arrays, functions, regularizers, and objects with such attributes.
     """
     common = _common(keras)
-    for old, new in zip(layer._flatten_layers(), made._flatten_layers(), strict=False):
+    for old, new in zip(layer._flatten_layers(), copy._flatten_layers(), strict=False):
         pairs = {name: (getattr(old, name), getattr(new, name)) for name in ("compute_dtype", "variable_dtype")}
         if not _of_keras(old):
             held = [vars(one) for one in (old, new)]
@@ -67,9 +67,9 @@ def different(keras: Any, layer: Any, made: Any) -> str:
             functions = [name for name, value in held[0].items() if isinstance(value, types.FunctionType)]
             pairs |= {name: (held[0][name], held[1].get(name)) for name in functions if name not in common}
         for name in sorted(pairs.keys() - _UNIMPORTANT):
-            one, other = pairs[name]
-            if not same(keras, one, other):
-                return f"its `{name.lstrip('_')}` is {other!r} then, and was {one!r}"
+            before, after = pairs[name]
+            if not same(keras, before, after):
+                return f"its `{name.lstrip('_')}` is {after!r} then, and was {before!r}"
         if not same(keras, weight_rules(keras, old), weight_rules(keras, new)):
             return (
                 "its regularizers or constraints were changed after its weights were created, for which it is too late"
@@ -80,17 +80,17 @@ def different(keras: Any, layer: Any, made: Any) -> str:
 def weight_rules(keras: Any, layer: Any) -> list[Any]:
     """Return the regularizers and constraints that act on a layer's own weights, whatever its attributes say."""
     losses = [cell for loss in getattr(layer, "_callable_losses", ()) for cell in _cells(loss)]
-    found = [one for one in losses if isinstance(one, keras.regularizers.Regularizer)]
+    rules = [one for one in losses if isinstance(one, keras.regularizers.Regularizer)]
     for weight in layer.weights:
-        found += [getattr(weight, name, None) for name in ("regularizer", "constraint")]
-    return [one for one in found if one is not None]
+        rules += [getattr(weight, name, None) for name in ("regularizer", "constraint")]
+    return [one for one in rules if one is not None]
 
 
 def _cells(loss: Any) -> Iterator[Any]:
     """Yield what a loss of Keras 2 closes over."""
     if isinstance(loss, functools.partial):
-        for one in (loss.func, *loss.args):
-            yield from _cells(one)
+        for part in (loss.func, *loss.args):
+            yield from _cells(part)
     elif isinstance(loss, types.FunctionType):
         yield from _closed_over(loss)
 
@@ -99,11 +99,11 @@ def _base_names(layer: Any) -> list[str]:
     return [name for name in vars(layer) if name.removeprefix("_") in _BASE]
 
 
-def _own_names(keras: Any, layer: Any, made: Any, kinds: tuple[Any, ...]) -> list[str]:
+def _own_names(keras: Any, layer: Any, copy: Any, kinds: tuple[Any, ...]) -> list[str]:
     """Return the attributes of a user's class with values of `kinds`, if the layer can still be told them."""
-    if made.built or _of_keras(layer):
+    if copy.built or _of_keras(layer):
         return []
-    names = vars(made).keys() & vars(layer).keys() - _common(keras)
+    names = vars(copy).keys() & vars(layer).keys() - _common(keras)
     return sorted(name for name in names if isinstance(vars(layer)[name], kinds) and not name.startswith(_BOOKKEEPING))
 
 
@@ -121,59 +121,59 @@ def _rules(keras: Any) -> tuple[Any, ...]:
     return (keras.regularizers.Regularizer, keras.constraints.Constraint)
 
 
-def same(keras: Any, one: Any, other: Any) -> bool:
+def same(keras: Any, left: Any, other: Any) -> bool:
     """Return whether nothing is found in which two values differ; layers and variables are compared elsewhere."""
-    return _same(one, other, _rules(keras), set())
+    return _same(left, other, _rules(keras), set())
 
 
-def _same(one: Any, other: Any, rules: tuple[Any, ...], seen: set[tuple[int, int]]) -> bool:
-    if one is other or (id(one), id(other)) in seen:
+def _same(left: Any, other: Any, rules: tuple[Any, ...], seen: set[tuple[int, int]]) -> bool:
+    if left is other or (id(left), id(other)) in seen:
         return True
-    if type(one) is not type(other):
+    if type(left) is not type(other):
         return False
-    seen.add((id(one), id(other)))
-    if isinstance(one, _PLAIN):
-        return bool(one == other or (one != one and other != other))  # not a number is not equal to itself
-    if isinstance(one, np.ndarray):
-        return bool(one.shape == other.shape and one.dtype == other.dtype and _items(one) == _items(other))
-    if isinstance(one, Set):
-        return bool(one == other)
-    return all(_same(a, b, rules, seen) for a, b in _pairs(one, other, rules))
+    seen.add((id(left), id(other)))
+    if isinstance(left, _PLAIN):
+        return bool(left == other or (left != left and other != other))  # not a number is not equal to itself
+    if isinstance(left, np.ndarray):
+        return bool(left.shape == other.shape and left.dtype == other.dtype and _items(left) == _items(other))
+    if isinstance(left, Set):
+        return bool(left == other)
+    return all(_same(a, b, rules, seen) for a, b in _pairs(left, other, rules))
 
 
-def _pairs(one: Any, other: Any, rules: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
+def _pairs(left: Any, other: Any, rules: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
     """Yield pairs of parts, of which each must be the same, of two values of one type."""
-    if isinstance(one, tf.Tensor):
-        if hasattr(one, "numpy"):
-            yield one.numpy(), other.numpy()
-    elif isinstance(one, Mapping):
-        yield sorted(map(repr, one)), sorted(map(repr, other))
-        yield from ((value, other.get(key)) for key, value in one.items() if key not in _UNIMPORTANT)
-    elif isinstance(one, (list, tuple)):
-        yield len(one), len(other)
-        yield from zip(one, other, strict=False)
-    elif isinstance(one, types.FunctionType):
-        yield one.__code__ == other.__code__, True
-        yield (one.__defaults__, one.__kwdefaults__), (other.__defaults__, other.__kwdefaults__)
-        yield _closed_over(one), _closed_over(other)
-    elif isinstance(one, types.MethodType):
-        yield (one.__func__, one.__self__), (other.__func__, other.__self__)
-    elif isinstance(one, functools.partial):
-        yield (one.func, one.args, one.keywords), (other.func, other.args, other.keywords)
-    elif isinstance(one, rules):
-        yield one.get_config(), other.get_config()
-    elif not hasattr(one, "_flatten_layers") and not _of_library(type(one)):
-        equal = _equal(one, other)
-        yield (equal, True) if equal is not None else (getattr(one, "__dict__", {}), getattr(other, "__dict__", {}))
+    if isinstance(left, tf.Tensor):
+        if hasattr(left, "numpy"):
+            yield left.numpy(), other.numpy()
+    elif isinstance(left, Mapping):
+        yield sorted(map(repr, left)), sorted(map(repr, other))
+        yield from ((value, other.get(key)) for key, value in left.items() if key not in _UNIMPORTANT)
+    elif isinstance(left, (list, tuple)):
+        yield len(left), len(other)
+        yield from zip(left, other, strict=False)
+    elif isinstance(left, types.FunctionType):
+        yield left.__code__ == other.__code__, True
+        yield (left.__defaults__, left.__kwdefaults__), (other.__defaults__, other.__kwdefaults__)
+        yield _closed_over(left), _closed_over(other)
+    elif isinstance(left, types.MethodType):
+        yield (left.__func__, left.__self__), (other.__func__, other.__self__)
+    elif isinstance(left, functools.partial):
+        yield (left.func, left.args, left.keywords), (other.func, other.args, other.keywords)
+    elif isinstance(left, rules):
+        yield left.get_config(), other.get_config()
+    elif not hasattr(left, "_flatten_layers") and not _of_library(type(left)):
+        equal = _equal(left, other)
+        yield (equal, True) if equal is not None else (getattr(left, "__dict__", {}), getattr(other, "__dict__", {}))
 
 
-def _equal(one: Any, other: Any) -> bool | None:
+def _equal(left: Any, other: Any) -> bool | None:
     """Return what the operator of their class says, None without one."""
-    operator: Any = type(one).__eq__
+    operator: Any = type(left).__eq__
     if operator is object.__eq__:
         return None
     try:
-        return bool(one == other)
+        return bool(left == other)
     except (TypeError, ValueError):  # an operator that compares item by item
         return None
 

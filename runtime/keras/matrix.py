@@ -63,8 +63,8 @@ class Matrix:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return the rows as they are now."""
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
+        rows = self.numpy()
+        return rows if dtype is None else rows.astype(dtype)
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         """Return the rows as a tensor, in the compute dtype of the layer of Keras 3 that runs.

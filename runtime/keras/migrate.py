@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import importlib
 import logging
+import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from runtime.keras.layer_settings import complete, configuration, different
-from runtime.keras.layer_state import freeze_as, give_state
 from runtime.keras.own_code import is_graph, require_graphs, require_own_calls
 from runtime.keras.references import own_objects, reached
 from runtime.keras.replaceable import reason_to_stay, replacement
@@ -75,10 +76,10 @@ class _Copies:
         if id(layer) in self._moving:
             return replacement(self._keras, layer, self._keep_rows)
         if is_graph(self._keras, layer):
-            made = self._cloned(layer)
-            made._trainable = layer._trainable  # the property would set it for all layers inside
-            made._dtype_policy = layer._dtype_policy  # decides whether compile() scales the loss
-            return made
+            copy = self._cloned(layer)
+            copy._trainable = layer._trainable  # the property would set it for all layers inside
+            copy._dtype_policy = layer._dtype_policy  # decides whether compile() scales the loss
+            return copy
         if not isinstance(layer, self._keras.layers.Layer):  # an operation of Keras 3, which has no weights
             return layer
         if type(layer) is self._keras.layers.Lambda:  # a function and its closure need no form in a configuration
@@ -86,16 +87,16 @@ class _Copies:
             return type(layer)(layer.function, layer._output_shape, layer.mask, layer.arguments, **base)
         try:
             with self._keras.utils.custom_object_scope(own_objects(layer)):
-                made = type(layer).from_config(configuration(layer))
+                copy = type(layer).from_config(configuration(layer))
         except (NotImplementedError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the layer `{layer.name}` ({type(layer).__name__}) cannot be created again from its configuration: "
                 "give its class a get_config() with all arguments, and use functions with names, no lambda "
                 f"({_first_line(error)})"
             ) from error
-        for name in complete(self._keras, layer, made):
+        for name in complete(self._keras, layer, copy):
             _log.warning("runtime.keras.migrate: get_config() of `%s` lacks `%s`, which was copied", layer.name, name)
-        return made
+        return copy
 
     def _cloned(self, model: Any) -> Any:
         compiled = getattr(model, "compiled", None)
@@ -126,37 +127,37 @@ class _Copies:
         names |= {id(old): old.name for old, _ in leaves}
         holders = [(one.name, _held(one), {id(one), *map(id, one.weights)}) for pair in leaves for one in pair]
         for holder, held, own in [*holders, ("an operation", list(_constants(self._keras, moved)), set())]:
-            found = sorted(names[one] for one in reached(held) - own if one in names)
-            if found:
+            shared = sorted(names[one] for one in reached(held) - own if one in names)
+            if shared:
                 raise ValueError(
-                    f"`{holder}` holds the layer `{found[0]}` of the model, or a weight of it, which a copy "
+                    f"`{holder}` holds the layer `{shared[0]}` of the model, or a weight of it, which a copy "
                     "would not share; call it in the graph, or convert the source of the model, migrate convert"
                 )
 
     def give_weights(self) -> None:
         """Give each copy the weights and other state of its original."""
-        for layer, made in self._made.values():
-            if layer is not made and id(layer) not in self._moving and not is_graph(self._keras, layer):
-                self._give(layer, made)
-            losses = [len(getattr(one, "_callable_losses", ())) for one in (layer, made)]
+        for layer, copy in self._made.values():
+            if layer is not copy and id(layer) not in self._moving and not is_graph(self._keras, layer):
+                self._give(layer, copy)
+            losses = [len(getattr(one, "_callable_losses", ())) for one in (layer, copy)]
             if losses[0] != losses[1]:
                 raise ValueError(f"`{layer.name}` has an add_loss() of its own, which a copy lacks: add it in a layer")
 
-    def _give(self, layer: Any, made: Any) -> None:
+    def _give(self, layer: Any, copy: Any) -> None:
         """Give a copy what its original has learned; raise ValueError if it is another layer."""
-        freeze_as(self._keras, layer, made)
-        found = different(self._keras, layer, made)
-        if not found:
+        _freeze_as(self._keras, layer, copy)
+        difference = different(self._keras, layer, copy)
+        if not difference:
             try:
-                give_state(self._keras, layer, made)
+                _give_state(self._keras, layer, copy)
             except ValueError as error:
-                found = _first_line(error)
-        if not found and len(layer.trainable_weights) != len(made.trainable_weights):
-            found = "it trains other weights then"
-        if found:
+                difference = _first_line(error)
+        if not difference and len(layer.trainable_weights) != len(copy.trainable_weights):
+            difference = "it trains other weights then"
+        if difference:
             raise ValueError(
                 f"the layer `{layer.name}` ({type(layer).__name__}) differs when it is created again from its "
-                f"configuration: let get_config() return all of its arguments ({found})"
+                f"configuration: let get_config() return all of its arguments ({difference})"
             )
 
 
@@ -183,12 +184,12 @@ def _is_stock(keras: Any, layer: Any) -> bool:
 
 def _layers(keras: Any, models: Iterable[Any]) -> list[Any]:
     """Return the layers that the models call, those of inner functional and sequential models among them, each once."""
-    found: dict[int, Any] = {}
+    layers: dict[int, Any] = {}
     for model in models:
         for layer in model.layers:
-            for one in _layers(keras, [layer]) if is_graph(keras, layer) else [layer]:
-                found[id(one)] = one
-    return list(found.values())
+            for inner in _layers(keras, [layer]) if is_graph(keras, layer) else [layer]:
+                layers[id(inner)] = inner
+    return list(layers.values())
 
 
 def _staying(keras: Any, models: Iterable[Any], layers: Sequence[Any], keep_rows: bool) -> dict[int, str]:
@@ -225,10 +226,60 @@ def _constants(keras: Any, models: Iterable[Any]) -> Iterator[Any]:
     for model in models:
         for nodes in getattr(model, "_nodes_by_depth", {}).values():
             for node in nodes:
-                given = getattr(node, "arguments", None)
-                yield (given.args, given.kwargs) if given is not None else (node.call_args, node.call_kwargs)
+                arguments = getattr(node, "arguments", None)
+                yield (
+                    (arguments.args, arguments.kwargs) if arguments is not None else (node.call_args, node.call_kwargs)
+                )
         yield from _constants(keras, [one for one in model.layers if is_graph(keras, one)])
 
 
 def _first_line(error: BaseException) -> str:
     return textwrap.shorten(next(iter(str(error).splitlines()), type(error).__name__), 300)
+
+
+def _freeze_as(keras: Any, layer: Any, copy: Any) -> None:
+    """Let `copy` and the layers inside train what `layer` trains; also decides the order of weights in Keras 2."""
+    kind: Any = getattr(keras, "Variable", ())  # Keras 3 freezes variables, too
+    for old, new in zip(layer._flatten_layers(), copy._flatten_layers(), strict=False):
+        new._trainable = old._trainable  # the property would set it for all layers inside
+        for weight, other in zip(old.weights, new.weights, strict=False):
+            if isinstance(other, kind) and weight.trainable != other.trainable:
+                other.trainable = weight.trainable
+
+
+def _give_state(keras: Any, layer: Any, copy: Any) -> None:
+    """Give `copy` the weights of `layer`, and what layers like `Normalization` and `StringLookup` hold beside them.
+
+    Raises:
+        ValueError: the layers have other weights.
+    """
+    base = keras.layers.Layer
+    for old, new in zip(layer._flatten_layers(), copy._flatten_layers(), strict=True):
+        kind = type(old)
+        # Keras saves files by these methods; a layer that has its own does more than to assign weights.
+        if getattr(kind, "load_own_variables", None) is not getattr(base, "load_own_variables", None):
+            store: dict[str, Any] = {}
+            old.save_own_variables(store)
+            new.load_own_variables(store)
+        if getattr(kind, "load_assets", None) is not getattr(base, "load_assets", None):
+            with tempfile.TemporaryDirectory() as folder:
+                old.save_assets(folder)
+                if any(Path(folder).iterdir()):
+                    new.load_assets(folder)
+    # After them: a layer with LoRA saves the product of its factors, not these.
+    copy.set_weights(layer.get_weights())
+    for old, new in zip(layer._flatten_layers(), copy._flatten_layers(), strict=True):
+        for variable, other in zip(_variables(keras, old), _variables(keras, new), strict=False):
+            if variable is not other and variable.shape == other.shape and variable.dtype == other.dtype:
+                other.assign(variable)
+
+
+def _variables(keras: Any, layer: Any) -> Iterator[Any]:
+    """Yield variables that are no weights: the state of a seed, of an RNN, and variables that no Keras tracks."""
+    kinds = (tf.Variable, getattr(keras, "Variable", tf.Variable))
+    weights = {id(one) for one in layer.weights}
+    held = [getattr(layer, "variables", ()), *(value for _, value in sorted(vars(layer).items()))]
+    for value in held:
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, kinds) and id(item) not in weights:
+                yield item

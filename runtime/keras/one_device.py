@@ -28,8 +28,8 @@ def one_device(strategy: Any) -> Any:
 
 def require_one_process(layer: str, allow_one_device: bool = False) -> None:
     """Raise RuntimeError inside of a tf.distribute strategy, but for a `OneDeviceStrategy` where that is allowed."""
-    one = allow_one_device and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
-    if tf.distribute.has_strategy() and not one:
+    is_one_device = allow_one_device and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
+    if tf.distribute.has_strategy() and not is_one_device:
         raise RuntimeError(
             f"the table of the layer `{layer}` does not support tf.distribute strategies yet: build, "
             "compile and fit the model outside of strategy.scope(), in one process"

@@ -36,11 +36,11 @@ def require_graphs(keras: Any, models: Iterable[Any]) -> None:
 
 def require_own_calls(layer: Any) -> None:
     """Raise ValueError if a layer or one inside has another method than its class."""
-    for one in layer._flatten_layers():
-        replaced = [] if is_operation(one) else _replaced(one)
+    for inner in layer._flatten_layers():
+        replaced = [] if is_operation(inner) else _replaced(inner)
         if replaced:
             raise ValueError(
-                f"the layer `{one.name}` has a `{replaced[0]}` of its own, which a copy would lack: make it a class"
+                f"the layer `{inner.name}` has a `{replaced[0]}` of its own, which a copy would lack: make it a class"
             )
 
 
@@ -50,7 +50,7 @@ _OF_COMPILE = {"loss"}
 
 def _replaced(holder: Any) -> list[str]:
     """Return the methods that were set on the object, by code that is not of Keras."""
-    found = []
+    replaced = []
     for name in sorted(vars(holder).keys() - _OF_COMPILE):
         value, stock = vars(holder)[name], inspect.getattr_static(type(holder), name, None)
         if (
@@ -59,8 +59,8 @@ def _replaced(holder: Any) -> list[str]:
             and not _is_library(_plain(value))
             and _plain(value) is not _plain(stock)
         ):
-            found.append(name)
-    return found
+            replaced.append(name)
+    return replaced
 
 
 def _plain(method: Any) -> Any:

@@ -20,15 +20,15 @@ def reached(starts: Iterable[Any]) -> set[int]:
 
     A graph's nodes and symbolic tensors are not followed: they lead to every layer of a model.
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     waiting = list(starts)
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, _LEAVES) or id(one) in found or _of_graph(one):
+        item = waiting.pop()
+        if isinstance(item, _LEAVES) or id(item) in numbers or _of_graph(item):
             continue
-        found.add(id(one))
-        waiting.extend(_parts(one))
-    return found
+        numbers.add(id(item))
+        waiting.extend(_parts(item))
+    return numbers
 
 
 def own_objects(layer: Any) -> dict[str, Any]:
@@ -36,13 +36,13 @@ def own_objects(layer: Any) -> dict[str, Any]:
 
     A name that stands for several of them is left out.
     """
-    found: dict[str, Any] = {}
-    for one in layer._flatten_layers():
-        for value in [type(one), *vars(one).values()]:
+    objects: dict[str, Any] = {}
+    for inner in layer._flatten_layers():
+        for value in [type(inner), *vars(inner).values()]:
             code = value if isinstance(value, (type, types.FunctionType)) else type(value)
             if not _of_library(code) and code.__module__ != "builtins":
-                found[code.__name__] = code if found.get(code.__name__, code) is code else None
-    return {name: code for name, code in found.items() if code is not None}
+                objects[code.__name__] = code if objects.get(code.__name__, code) is code else None
+    return {name: code for name, code in objects.items() if code is not None}
 
 
 def _of_graph(value: Any) -> bool:
@@ -94,9 +94,9 @@ def filled(cell: Any) -> bool:
 
 
 def _of_class(kind: type) -> Iterator[Any]:
-    for one in kind.__mro__:
-        if not _of_library(one) and one is not object:
-            yield from vars(one).values()
+    for base in kind.__mro__:
+        if not _of_library(base) and base is not object:
+            yield from vars(base).values()
 
 
 def _of_library(value: Any) -> bool:

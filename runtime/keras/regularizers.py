@@ -19,13 +19,13 @@ def factors(regularizer: Any, owner: str) -> tuple[float, float]:
     Raises:
         ValueError: it is neither L1, L2 nor L1L2; `owner` is the layer.
     """
-    found = penalties.factors(regularizer)
-    if found is None:
+    known = penalties.factors(regularizer)
+    if known is None:
         raise ValueError(
             f"{owner} has L1, L2 and L1L2 of Keras as `embeddings_regularizer`: got {regularizer!r}; give it as "
             "`rows_regularizer`, which acts on the distinct rows of each training batch"
         )
-    return found
+    return known
 
 
 def penalty(table: Table, rows: int, l1: float, l2: float) -> tf.Tensor:

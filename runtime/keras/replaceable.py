@@ -34,9 +34,9 @@ def reason_to_stay(keras: Any, layer: Any, keep_rows: bool) -> str | None:
         return "its regularizer or constraint was changed after its matrix was created"
     if layer.supports_masking != layer.mask_zero:
         return "its `mask_zero` was changed after it was created"
-    for one in ("sparse", "lora_rank", "lora_enabled", "quantization_mode"):
-        if getattr(layer, one, None):
-            return f"it has `{one}`, which tables do not have"
+    for setting in ("sparse", "lora_rank", "lora_enabled", "quantization_mode"):
+        if getattr(layer, setting, None):
+            return f"it has `{setting}`, which tables do not have"
     try:
         if layer.embeddings_regularizer is not None:
             factors(layer.embeddings_regularizer, "it")
@@ -56,7 +56,7 @@ def replacement(keras: Any, layer: Any, keep_rows: bool) -> Any:
         first = "zeros"
     config = layer.get_config()
     kept = {key: config[key] for key in ("name", "trainable", "dtype") if key in config}
-    made = embedding_class(keras)(
+    table_layer = embedding_class(keras)(
         layer.input_dim,
         layer.output_dim,
         first,
@@ -68,9 +68,9 @@ def replacement(keras: Any, layer: Any, keep_rows: bool) -> Any:
     )
     matrix = matrix_of(layer)
     if matrix is not None and keep_rows:
-        made.build(None)
+        table_layer.build(None)
         step = max(1, _BLOCK // layer.output_dim)
         for start in range(0, layer.input_dim, step):
             rows = np.asarray(matrix[start : start + step])
-            made.table.import_rows(np.arange(start, start + len(rows)), rows)
-    return made
+            table_layer.table.import_rows(np.arange(start, start + len(rows)), rows)
+    return table_layer

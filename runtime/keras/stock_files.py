@@ -62,8 +62,8 @@ def expect(layer: Any, variable: Any, names: Sequence[str] = NAMES) -> None:
 
 def named(name: str, weights: Iterable[Any]) -> StockMatrix | None:
     """Return what stands for the stock variable that a checkpoint calls `name`, if it is of one of the weights."""
-    found = (getattr(weight, "stock", None) for weight in weights)
-    return next((one for one in found if one is not None and name in one.names), None)
+    matrices = (getattr(weight, "stock", None) for weight in weights)
+    return next((one for one in matrices if one is not None and name in one.names), None)
 
 
 def matrix_in(store: Any) -> Any:

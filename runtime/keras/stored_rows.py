@@ -39,9 +39,9 @@ def load_rows(table: Table, store: Any, prefix: str = "") -> None:
     native.ops().rec_table_import(table.handle, *(np.asarray(store[prefix + part]) for part in _PARTS))
     waiting = table.variable.waiting
     if waiting is not None:
-        found = f"{prefix}waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
-        parts = [np.asarray(store[f"{prefix}waiting_{part}"]) for part in ("keys", "values")] if found else []
-        waiting.set(*parts) if found else waiting.clear()
+        waits = f"{prefix}waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
+        parts = [np.asarray(store[f"{prefix}waiting_{part}"]) for part in ("keys", "values")] if waits else []
+        waiting.set(*parts) if waits else waiting.clear()
 
 
 def require_rows(layer: str, store: Any, prefix: str = "") -> None:

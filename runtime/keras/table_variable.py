@@ -56,10 +56,10 @@ class TableVariable(EagerAnchor):
 
     def _restore_from_tensors(self, restored_tensors: Any) -> Any:
         """Take the rows of a variable in a checkpoint of the original; those of a table are restored apart."""
-        (found,) = restored_tensors.values()
-        if found.shape[:1] == [0]:
+        (restored,) = restored_tensors.values()
+        if restored.shape[:1] == [0]:
             return super()._restore_from_tensors(restored_tensors)
-        stock_files.StockMatrix(self.table).put(tf.expand_dims(found, 1) if self.rank == 1 else found)
+        stock_files.StockMatrix(self.table).put(tf.expand_dims(restored, 1) if self.rank == 1 else restored)
         return None
 
 
@@ -104,7 +104,7 @@ def table_variable(
     sizes = tf.TensorShape(shape).as_list()
     if len(sizes) not in (1, 2) or None in sizes:
         raise ValueError(f"the shape of the table variable {name!r} must be [rows, dim] or [rows]: got {shape!r}")
-    given = _DEFAULTS | {
+    arguments = _DEFAULTS | {
         "key_dtype": tf.int64,
         "dim": sizes[1] if len(sizes) == 2 else 1,
         "name": _free(name),
@@ -112,17 +112,17 @@ def table_variable(
         "device_vocabulary_size": sizes[0],
         "trainable": trainable,
     }
-    table = created(table_arguments.checked(given), Anchors(eager=TableVariable))
+    table = created(table_arguments.checked(arguments), Anchors(eager=TableVariable))
     variable: TableVariable = table.variable
     variable.rank = len(sizes)
     return variable
 
 
 def _free(name: str) -> str:
-    taken, number, found = {table.table_name for table in tables()}, 1, name
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found
+    taken, number, free = {table.table_name for table in tables()}, 1, name
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
 
 
 def _integers(ids: Any) -> Any:

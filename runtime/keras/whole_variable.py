@@ -345,7 +345,7 @@ def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
     """
     guard()
     rows, dim = stock.shape
-    given = (
+    arguments = (
         _DEFAULTS
         | options
         | {
@@ -359,7 +359,7 @@ def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
             "trainable": stock.trainable,
         }
     )
-    table = created(table_arguments.checked(given), Anchors(eager=lambda table: WholeVariable(table, stock)))
+    table = created(table_arguments.checked(arguments), Anchors(eager=lambda table: WholeVariable(table, stock)))
     table.import_rows(np.arange(rows), stock)
     if table.resource is not None:
         table.resource.restored = weakref.WeakMethod(table.variable.take_stored)

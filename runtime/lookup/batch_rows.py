@@ -48,12 +48,12 @@ def _keys(table: Table) -> list[tf.Tensor]:
             f"the looked-up rows of the table `{table.table_name}` are only known in a v1 graph, without dynamic "
             "expansion, and with every lookup outside of loops, branches and functions: use the lookups' results"
         )
-    found = [keys for op in table.lookups for keys in _keys_of(op, table)]
-    if not found:
+    looked_up = [keys for op in table.lookups for keys in _keys_of(op, table)]
+    if not looked_up:
         raise RuntimeError(
             f"the table `{table.table_name}` is not looked up yet: call looked_up_rows after its last lookup"
         )
-    return found
+    return looked_up
 
 
 def _keys_of(op: tf.Operation, table: Table) -> list[tf.Tensor]:
@@ -62,6 +62,6 @@ def _keys_of(op: tf.Operation, table: Table) -> list[tf.Tensor]:
         return []
     members = len(op.outputs) if op.type.endswith("Group") else 1
     own = [i for i in range(members) if op.inputs[i].ref() == table.handle.ref()]
-    found = [tf.reshape(tf.cast(op.inputs[2 * members + i], tf.int64), [-1]) for i in own]
+    flat = [tf.reshape(tf.cast(op.inputs[2 * members + i], tf.int64), [-1]) for i in own]
     pruned = "Pooled" in op.type and op.get_attr("prune")
-    return [tf.boolean_mask(keys, keys >= 0) for keys in found] if pruned else found
+    return [tf.boolean_mask(keys, keys >= 0) for keys in flat] if pruned else flat

@@ -92,9 +92,9 @@ def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor, starts: tf.Tenso
     begun = [None] * len(tables) if starts is None else tf.dynamic_partition(starts, part, len(tables))
     rows = [_lookup(table, some, first) for table, some, first in zip(tables, own, begun, strict=True)]
     shape = tf.concat([tf.shape(keys), [tables[0].dim]], 0)
-    found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
-    id_checks.set_shape(found, keys, tables[0].dim)
-    return found
+    shaped = tf.reshape(tf.dynamic_stitch(places, rows), shape)
+    id_checks.set_shape(shaped, keys, tables[0].dim)
+    return shaped
 
 
 def _lookup(table: CountedTable, keys: tf.Tensor, starts: tf.Tensor | None = None) -> tf.Tensor:

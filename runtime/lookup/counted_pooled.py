@@ -32,8 +32,8 @@ def lookup_sparse(
     """Like `runtime.embedding_lookup_sparse`, but read-only, and negative ids are keys."""
     table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and _fuses(table):
-        given = (table, ids, weights, combiner, max_norm)
-        return pooled_ops.pooled(plain, given, {"negative_keys": True}, name, False)
+        arguments = (table, ids, weights, combiner, max_norm)
+        return pooled_ops.pooled(plain, arguments, {"negative_keys": True}, name, False)
     with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
 
@@ -53,8 +53,8 @@ def safe_lookup_sparse(
     if len(tables) == 1 and _fuses(table):
         return pooled_ops.pooled(safe, (table, ids, weights, combiner, max_norm), settings, name, False)
     with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        one = safe(table, ids, weights, combiner, max_norm)
-        return _combined(tables, one, one.rows, settings["default_id"] if settings["fill_empty"] else None)
+        pooling = safe(table, ids, weights, combiner, max_norm)
+        return _combined(tables, pooling, pooling.rows, settings["default_id"] if settings["fill_empty"] else None)
 
 
 @_tf_private.as_written
@@ -73,9 +73,9 @@ def lookup_sparse_all(
         fused = [ranks.size() == 1 and len(tables) == 1 and _fuses(tables[0]) for tables, _ in checked]
         together = [one for (_, one), own in zip(checked, fused, strict=True) if own]
         apart = [(tables, one) for (tables, one), own in zip(checked, fused, strict=True) if not own]
-        found = iter(pooled_ops.looked_up(together, False, True, False, {"negative_keys": True}) if together else [])
+        results = iter(pooled_ops.looked_up(together, False, True, False, {"negative_keys": True}) if together else [])
         others = iter(_all_combined([(tables, one, one.rows, False, None) for tables, one in apart]))
-        return [next(found if own else others) for own in fused]
+        return [next(results if own else others) for own in fused]
 
 
 #: A lookup: tables, pooling, number of rows (None: up to the last row with an id), whether to prune ids as the safe
@@ -84,18 +84,18 @@ _Lookup = tuple[Sequence[CountedTable], Pooling, tf.Tensor | None, bool, int | N
 
 
 def _combined(
-    tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, default_id: int | None
+    tables: Sequence[CountedTable], pooling: Pooling, rows: tf.Tensor | None, default_id: int | None
 ) -> tf.Tensor:
     """Look up all ids and combine them; with `rows` this is the safe form."""
-    return _all_combined([(tables, one, rows, rows is not None, default_id)])[0]
+    return _all_combined([(tables, pooling, rows, rows is not None, default_id)])[0]
 
 
 def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
     """Look up the ids of all lookups together, and combine the rows of each."""
     waiting = [_waiting(*one) for one in lookups]
     pairs = [(tables, own.asked) for (tables, *_), own in zip(lookups, waiting, strict=True)]
-    found = lookup_all(pairs, [own.bags for own in waiting])
-    return [pooled_ops.combined(own, rows) for own, rows in zip(waiting, found, strict=True)]
+    results = lookup_all(pairs, [own.bags for own in waiting])
+    return [pooled_ops.combined(own, rows) for own, rows in zip(waiting, results, strict=True)]
 
 
 def _fuses(table: CountedTable) -> bool:
@@ -104,15 +104,15 @@ def _fuses(table: CountedTable) -> bool:
 
 
 def _waiting(
-    tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
+    tables: Sequence[CountedTable], pooling: Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
 ) -> Pooled:
     """Return the ids [n] to look up, and a function that combines their rows, or their sums over ranks."""
-    bags = one.bags
+    bags = pooling.bags
     keys, segments = tf.cast(bags.keys, tf.int64), _segments(bags)
     weights = bags.weights if bags.weighted else None
     if prune:
         kept = keys >= 0
-        if weights is not None and one.combiner != "sum":
+        if weights is not None and pooling.combiner != "sum":
             kept &= weights > 0
         keys, segments = tf.boolean_mask(keys, kept), tf.boolean_mask(segments, kept)
         weights = None if weights is None else tf.boolean_mask(weights, kept)
@@ -124,18 +124,20 @@ def _waiting(
         keys = tf.concat([keys, tf.fill([tf.shape(empty)[0]], tf.constant(default_id, tf.int64))], 0)
         numbers = tf.concat([segments, empty[:, 0]], 0)
     # A single process pools with stock TensorFlow ops, for bit-equal results.
-    by_ranks = ranks.size() > 1 and weights is None and one.max_norm.shape.num_elements() == 0
+    by_ranks = ranks.size() > 1 and weights is None and pooling.max_norm.shape.num_elements() == 0
 
-    def combine(found: tf.Tensor) -> tf.Tensor:
+    def combine(rows_of_ids: tf.Tensor) -> tf.Tensor:
         if by_ranks:
-            result = divided(found, numbers, None, one.combiner)
+            result = divided(rows_of_ids, numbers, None, pooling.combiner)
         else:
-            found = _clipped(found, one.max_norm)
-            result = _sums(found if default_id is None else found[:ids], segments, weights, one.combiner, count)
+            rows_of_ids = _clipped(rows_of_ids, pooling.max_norm)
+            result = _sums(
+                rows_of_ids if default_id is None else rows_of_ids[:ids], segments, weights, pooling.combiner, count
+            )
             if default_id is not None:
-                result = tf.tensor_scatter_nd_add(result, empty, found[ids:])
+                result = tf.tensor_scatter_nd_add(result, empty, rows_of_ids[ids:])
         result.set_shape([None, tables[0].dim])
-        return one.finish(result)
+        return pooling.finish(result)
 
     return Pooled(keys, Bags(numbers, count) if by_ranks else None, combine)
 

@@ -39,8 +39,8 @@ def grouped_lookup(
         ValueError: as `sparse_lookup`; also if there is no pair, or a table with dynamic expansion is to be trained.
         tf.errors.InvalidArgumentError: when the op runs, and other ids or tables are given than were exchanged.
     """
-    given = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
-    pairs = [(id_checks.require_table(table, "hashtable"), ids) for table, ids in given]
+    lookups = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
+    pairs = [(id_checks.require_table(table, "hashtable"), ids) for table, ids in lookups]
     if name is not None:
         _validation.text("name", name)
     if not pairs:
@@ -96,10 +96,10 @@ def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: 
         return [sparse_rows(table, own, is_train) for table, own in zip(members, wide, strict=True)]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
-        given = {table: (table.handle, table.variable.reference(), table.variable.like) for table in members}
-        handles, anchors, likes = zip(*(given[table] for table in members), strict=True)
+        inputs = {table: (table.handle, table.variable.reference(), table.variable.like) for table in members}
+        handles, anchors, likes = zip(*(inputs[table] for table in members), strict=True)
         rows = op(list(handles), list(anchors), wide, list(likes))
-        id_checks.recorded(given, rows[0])
+        id_checks.recorded(inputs, rows[0])
         return [table.variable.trained(own) for table, own in zip(members, rows, strict=True)]
 
     ops = native.ops()

@@ -55,8 +55,8 @@ def grouped_embedding_lookup_sparse(
     check = plain_check(every_row)
 
     def alone(*given: Any) -> tf.Tensor:
-        found = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
-        return _padded(found, given[1]) if every_row else found
+        rows = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
+        return _padded(rows, given[1]) if every_row else rows
 
     with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         requests = requests_of(check, alone, lookups, combiner, max_norm)
@@ -89,8 +89,8 @@ def grouped_safe_embedding_lookup_sparse(
     settings = safe_settings(default_id)
 
     def alone(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> tf.Tensor:
-        given = (table, ids, weights, combiner, default_id, max_norm)
-        return pooled.safe_embedding_lookup_sparse(*given, is_grad=is_grad)
+        arguments = (table, ids, weights, combiner, default_id, max_norm)
+        return pooled.safe_embedding_lookup_sparse(*arguments, is_grad=is_grad)
 
     with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
         requests = requests_of(safe, alone, lookups, combiner, max_norm)
@@ -109,9 +109,9 @@ def plain_check(every_row: Any) -> Callable[..., Pooling]:
     return lambda table, ids, *others: with_every_row(plain(table, ids, *others), ids)
 
 
-def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
+def _padded(rows: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
     """Return the rows that were found, followed by zeros for rows after the last one with an id."""
-    return tf.pad(found, [[0, rows_of(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
+    return tf.pad(rows, [[0, rows_of(ids) - tf.shape(rows, tf.int64)[0]], [0, 0]])
 
 
 def requests_of(
@@ -154,5 +154,5 @@ def _run(
     exchanged: ExchangedIds | None,
 ) -> list[tf.Tensor]:
     requests = [one for one in lookups if isinstance(one, Pooling)]
-    found = iter(looked_up(requests, is_train, is_grad, modify_graph, settings, exchanged) if requests else [])
-    return [next(found) if isinstance(one, Pooling) else one for one in lookups]
+    results = iter(looked_up(requests, is_train, is_grad, modify_graph, settings, exchanged) if requests else [])
+    return [next(results) if isinstance(one, Pooling) else one for one in lookups]

@@ -149,6 +149,6 @@ def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
     """Check `is_grad`; if it is true, record in the tables that a lookup trains them."""
     trains = _validation.boolean("is_grad", is_grad)
     for table in tables:
-        for one in {table, *table.parts}:
-            one.is_grad = bool(one.is_grad) or (trains and one.trainable)
+        for part in {table, *table.parts}:
+            part.is_grad = bool(part.is_grad) or (trains and part.trainable)
     return trains

@@ -53,11 +53,11 @@ def admitted_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor, admitted: tf.T
     keys = id_checks.wide(keys)
     if trains(table, is_train):
         with tf.control_dependencies([rows]):
-            found, places = _of(table).trained(keys, admitted, rows if table.has_base else None)
+            trained, places = _of(table).trained(keys, admitted, rows if table.has_base else None)
         id_checks.recorded([table], places)
     else:
-        found = _of(table).read(keys, rows)
-    return _with_gradient(table, keys, found, admitted)
+        trained = _of(table).read(keys, rows)
+    return _with_gradient(table, keys, trained, admitted)
 
 
 def counted_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
@@ -68,9 +68,9 @@ def counted_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     keys = id_checks.wide(keys)
     with tf.control_dependencies([rows]):
         known = native.ops().rec_tier_of(table.handle, keys) >= 0
-        found, places = _of(table).trained(keys, known, rows)
+        trained, places = _of(table).trained(keys, known, rows)
     id_checks.recorded([table], places)
-    return _with_gradient(table, keys, found, None)
+    return _with_gradient(table, keys, trained, None)
 
 
 def current_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:

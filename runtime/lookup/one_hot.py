@@ -36,11 +36,11 @@ def one_hot_lookup(
     if name is not None:
         _validation.text("name", name)
     with tf.name_scope(name or f"{table.table_name}_one_hot"):
-        given = ids.dtype if tf.is_tensor(ids) else getattr(ids, "dtype", None)
-        wide = tf.cast(ids, tf.int64) if given in (tf.uint8, tf.int8) else ids
+        dtype = ids.dtype if tf.is_tensor(ids) else getattr(ids, "dtype", None)
+        wide = tf.cast(ids, tf.int64) if dtype in (tf.uint8, tf.int8) else ids
         keys = id_checks.integers(wide, f"the table `{table.table_name}`")
         inside = (keys >= 0) & (keys < tf.cast(depth, keys.dtype))
         own = tf.where(inside, keys, tf.zeros_like(keys))
         rows = sparse_lookup(table, own, is_train=is_train, dense_gradient=dense_gradient)
-        found: tf.Tensor = tf.where(inside[..., tf.newaxis], rows, tf.zeros_like(rows))
-        return found
+        shaped: tf.Tensor = tf.where(inside[..., tf.newaxis], rows, tf.zeros_like(rows))
+        return shaped

@@ -43,18 +43,18 @@ def partitioned_lookup(
     if partition_strategy not in {"mod", "div"}:
         raise ValueError(f"`partition_strategy` must be 'mod' or 'div': got {partition_strategy!r}")
     with tf.name_scope(name or "partitioned_lookup"):
-        given = dense_keys(ids, tables[0])
-        flat = tf.cast(tf.reshape(given, [-1]), tf.int64)
+        dense = dense_keys(ids, tables[0])
+        flat = tf.cast(tf.reshape(dense, [-1]), tf.int64)
         part, row = (_by_turns if partition_strategy == "mod" else _by_ranges)(flat, tables)
         part = tf.cast(part, tf.int32)
         keys = tf.dynamic_partition(row, part, len(tables))
         places = tf.dynamic_partition(tf.range(tf.size(flat)), part, len(tables))
         more = {"is_train": is_train, "modify_graph": modify_graph}
         rows = [sparse_lookup(table, own, **more) for table, own in zip(tables, keys, strict=True)]
-        shape = tf.concat([tf.shape(given), [tables[0].dim]], 0)
-        found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
-        id_checks.set_shape(found, given, tables[0].dim)
-        return found
+        shape = tf.concat([tf.shape(dense), [tables[0].dim]], 0)
+        shaped = tf.reshape(tf.dynamic_stitch(places, rows), shape)
+        id_checks.set_shape(shaped, dense, tables[0].dim)
+        return shaped
 
 
 def _by_turns(ids: tf.Tensor, tables: list[Table]) -> tuple[tf.Tensor, tf.Tensor]:

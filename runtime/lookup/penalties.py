@@ -61,13 +61,13 @@ def _has_no_term(regularizer: Any) -> bool:
 
 
 def _known(regularizer: Any, table: Table) -> tuple[float, float]:
-    found = factors(regularizer)
-    if found is None:
+    known = factors(regularizer)
+    if known is None:
         raise ValueError(
             f"the table `{table.table_name}` has L1, L2 and L1L2 of Keras and of tf.contrib.layers as regularizers: "
             f"got {regularizer!r}; apply it to looked_up_rows(table), the rows of the batch"
         )
-    return found
+    return known
 
 
 def factors(regularizer: Any) -> tuple[float, float] | None:

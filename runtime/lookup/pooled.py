@@ -58,11 +58,11 @@ def embedding_lookup_sparse(
         ValueError: an argument has a wrong value, or a table with dynamic expansion is to be trained.
         TypeError: ids or weights are neither sparse nor ragged.
     """
-    given = (table, sp_ids, sp_weights, combiner, max_norm)
+    arguments = (table, sp_ids, sp_weights, combiner, max_norm)
     settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
     return _looked_up(
-        lambda: counted_pooled.lookup_sparse([table], *given[1:], name),
-        functools.partial(pooled, plain, given, settings, name, is_train, is_grad, modify_graph),
+        lambda: counted_pooled.lookup_sparse([table], *arguments[1:], name),
+        functools.partial(pooled, plain, arguments, settings, name, is_train, is_grad, modify_graph),
         *(table, name, is_grad, dense_gradient),
     )
 
@@ -92,11 +92,11 @@ def safe_embedding_lookup_sparse(
         ValueError: an argument has a wrong value.
         TypeError: ids or weights are neither sparse nor ragged.
     """
-    given = (table, sparse_ids, sparse_weights, combiner)
+    arguments = (table, sparse_ids, sparse_weights, combiner)
     return _looked_up(
-        lambda: counted_pooled.safe_lookup_sparse([table], *given[1:], default_id, max_norm, name),
+        lambda: counted_pooled.safe_lookup_sparse([table], *arguments[1:], default_id, max_norm, name),
         functools.partial(
-            pooled, safe, (*given, max_norm), safe_settings(default_id), name, is_train, is_grad, modify_graph
+            pooled, safe, (*arguments, max_norm), safe_settings(default_id), name, is_train, is_grad, modify_graph
         ),
         *(table, name, is_grad, dense_gradient),
     )

@@ -45,9 +45,9 @@ def _passed(instances: list[str], ids: Any) -> tf.Tensor:
         return native.ops().rec_prefetch_keys(keys, instances=instances)
 
 
-def _tables(given: Any) -> list[Table]:
-    if isinstance(given, Anchor):
-        return [given.table]
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return [table for one in given for table in _tables(one)]
-    return [id_checks.require_table(given, "table")]
+def _tables(tables: Any) -> list[Table]:
+    if isinstance(tables, Anchor):
+        return [tables.table]
+    if isinstance(tables, Sequence) and not isinstance(tables, str):
+        return [table for one in tables for table in _tables(one)]
+    return [id_checks.require_table(tables, "table")]

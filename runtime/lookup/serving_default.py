@@ -30,9 +30,9 @@ class Default:
         #: Width of the rows that the lookup returns, before `arrived`.
         self.width = self._dim + int(self._marks)
 
-    def where_missing(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        """Return rows [*ids.shape, dim], with the default (or a marker for it) for those not `found`."""
-        return self._marked(found, rows) if self._marks else self._chosen(found, rows)
+    def where_missing(self, present: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """Return rows [*ids.shape, dim], with the default (or a marker for it) for those not `present`."""
+        return self._marked(present, rows) if self._marks else self._chosen(present, rows)
 
     def nowhere(self, rows: tf.Tensor) -> tf.Tensor:
         """Return rows that all exist."""
@@ -42,12 +42,12 @@ class Default:
         """Return the rows of the requested ids, given the lookup's result."""
         return self._chosen(rows[..., self._dim] > 0.5, rows[..., : self._dim]) if self._marks else rows
 
-    def _marked(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        mark = tf.cast(tf.reshape(found, tf.shape(rows)[:-1]), rows.dtype)
+    def _marked(self, present: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        mark = tf.cast(tf.reshape(present, tf.shape(rows)[:-1]), rows.dtype)
         return tf.concat([rows, mark[..., tf.newaxis]], -1)
 
-    def _chosen(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        chosen = tf.where(tf.reshape(found, [-1, 1]), tf.reshape(rows, [-1, self._dim]), self._value)
+    def _chosen(self, present: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        chosen = tf.where(tf.reshape(present, [-1, 1]), tf.reshape(rows, [-1, self._dim]), self._value)
         return tf.reshape(chosen, tf.shape(rows))
 
 

@@ -147,9 +147,9 @@ def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default |
         rows = _recorded(table, keys, ops.rec_lookup)
         if default is None:
             return rows
-        found = ops.rec_contains(table.handle, keys)
-        id_checks.recorded([table], found)
-        return default.where_missing(found, rows)
+        present = ops.rec_contains(table.handle, keys)
+        id_checks.recorded([table], present)
+        return default.where_missing(present, rows)
 
     def train() -> tf.Tensor:
         rows = (

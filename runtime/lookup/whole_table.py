@@ -127,8 +127,8 @@ def taken_by_all_rows(table: Table, rows: tf.Tensor) -> tf.Tensor:
         return tf.identity(rows), gradient
 
     with tf.device("/device:CPU:0"):
-        found: tf.Tensor = tf.custom_gradient(joined)(rows, table.variable.tensor())
-        return found
+        joined_rows: tf.Tensor = tf.custom_gradient(joined)(rows, table.variable.tensor())
+        return joined_rows
 
 
 def _wait_for(table: Table, norms: tf.Tensor) -> None:
@@ -166,8 +166,8 @@ def spelled_out(keys: Array, values: Array, rows: Array, current: Array) -> tupl
     for key, value in zip(keys[~terms], values[~terms], strict=True):
         sums[int(key)] = sums.get(int(key), 0) + value
     order = sorted(sums)
-    found = np.array([sums[key] for key in order], np.float32).reshape(-1, values.shape[1])
-    return np.array(order, np.int64), found
+    ordered = np.array([sums[key] for key in order], np.float32).reshape(-1, values.shape[1])
+    return np.array(order, np.int64), ordered
 
 
 def _gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:

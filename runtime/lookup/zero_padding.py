@@ -101,6 +101,6 @@ def _beside(padded: ZeroPadded, ids: tf.Tensor, look_up: Callable[[tf.Tensor], t
         own = tf.gather_nd(flat, places)
         rows = look_up(own - 1 if padded.place == "before" else own)
         shape = tf.stack([tf.size(flat, tf.int64), rows.shape[-1]])
-        found = tf.reshape(tf.scatter_nd(places, rows, shape), tf.concat([tf.shape(ids), [rows.shape[-1]]], 0))
-        found.set_shape([*ids.shape, rows.shape[-1]] if ids.shape.rank is not None else None)
-        return found
+        shaped = tf.reshape(tf.scatter_nd(places, rows, shape), tf.concat([tf.shape(ids), [rows.shape[-1]]], 0))
+        shaped.set_shape([*ids.shape, rows.shape[-1]] if ids.shape.rank is not None else None)
+        return shaped

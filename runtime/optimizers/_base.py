@@ -120,11 +120,11 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         """
         if tf.distribute.has_strategy():
             raise RuntimeError(f"{self.get_name()} does not support tf.distribute strategies yet: train in one process")
-        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
-        if not given:
+        listed = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        if not listed:
             raise ValueError(f"{self.get_name()} has nothing to apply: give it pairs (gradient, table.variable)")
         _check_step(global_step)
-        pairs = [(gradient, self._table(variable)) for gradient, variable in given]
+        pairs = [(gradient, self._table(variable)) for gradient, variable in listed]
         for _, table in pairs:
             table.require_here()
         self._refuse_frozen([table for gradient, table in pairs if gradient is None and table.is_grad is False])
@@ -174,17 +174,17 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
 
     def _counting(self, *names: str) -> list[tf.Variable]:
         """Return counters of the current graph, or of all eager code."""
-        made = self._made.setdefault(session_graph(), {})
-        missing = [name for name in names if name not in made]
+        counters = self._made.setdefault(session_graph(), {})
+        missing = [name for name in names if name not in counters]
         if missing:
             # Named after the optimizer, unlike stock Adam's: a second optimizer must not rename these.
             with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):
                 for name in missing:
                     start = self._counters()[name]
-                    made[name] = tf.compat.v1.Variable(start, trainable=False, name=name, use_resource=True)
+                    counters[name] = tf.compat.v1.Variable(start, trainable=False, name=name, use_resource=True)
             for name in missing:
-                _tf_private.fill_from_restored(self, name, made[name])
-        return [made[name] for name in names]
+                _tf_private.fill_from_restored(self, name, counters[name])
+        return [counters[name] for name in names]
 
     def children(self) -> dict[str, tf.Variable]:
         """Return the counters that the current graph has, or eager code."""

@@ -28,8 +28,8 @@ class AddressOptimizer(TableOptimizer):
             ValueError: addresses are not from a lookup, a table's anchor is given instead, shapes do not match, or
                 there is no gradient at all.
         """
-        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
-        checked = [self._checked(gradient, addresses) for gradient, addresses in given if gradient is not None]
+        listed = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
+        checked = [self._checked(gradient, addresses) for gradient, addresses in listed if gradient is not None]
         if not checked:
             raise ValueError(
                 f"{self.get_name()} has no gradient for any address: the loss must depend on a training lookup, and "
@@ -89,10 +89,10 @@ _Pair = tuple[tf.Tensor, tf.Tensor]
 
 def _by_table(checked: list[tuple[Table, tf.Tensor, tf.Tensor]]) -> list[tuple[Table, list[_Pair]]]:
     """Group the pairs by table: the gradients of several lookups are summed per row, in one step."""
-    found: dict[int, tuple[Table, list[_Pair]]] = {}
+    by_table: dict[int, tuple[Table, list[_Pair]]] = {}
     for table, values, places in checked:
-        found.setdefault(id(table), (table, []))[1].append((values, places))
-    return list(found.values())
+        by_table.setdefault(id(table), (table, []))[1].append((values, places))
+    return list(by_table.values())
 
 
 def _joined(pairs: list[_Pair]) -> _Pair:

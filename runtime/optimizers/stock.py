@@ -122,13 +122,13 @@ def form_of(optimizer: Any, anchor: Anchor) -> Form:
     if own is not None:
         form: Form = own(anchor)
         return form
-    for one in type(optimizer).__mro__:
-        if one in FORMS:
-            return FORMS[one](optimizer)
-        changed = [name for name in _OWN_STEP if name in vars(one)]
+    for kind in type(optimizer).__mro__:
+        if kind in FORMS:
+            return FORMS[kind](optimizer)
+        changed = [name for name in _OWN_STEP if name in vars(kind)]
         if changed:
             raise TypeError(
-                f"{type(optimizer).__name__} cannot update the table `{table}`, because {one.__name__} overrides "
+                f"{type(optimizer).__name__} cannot update the table `{table}`, because {kind.__name__} overrides "
                 f"{changed[0]}: use an optimizer of tf.compat.v1.train, or give it a method table_form(variable) that "
                 "returns a runtime.optimizers.stock.Form"
             )

@@ -9,8 +9,13 @@ starts and ends, for the watchdog thread that ends a collective which waits for 
 
 from __future__ import annotations
 
+import atexit
+import os
 import secrets
-from collections.abc import Callable
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,7 +27,6 @@ from runtime._tf_private_cluster import bound_waits
 from runtime.ranks.engine import RanksError, Route, listed, with_gradient
 from runtime.ranks.lanes import LANES, LaneEngine, cluster, require_functions
 from runtime.ranks.rendezvous import job_token, meet
-from runtime.ranks.watchdog import Watch
 
 #: Of lane 0; each lane is a group of its own.
 _GROUP = 2_000_003  # tf.distribute numbers its own groups from 1, and does not reach this
@@ -218,3 +222,65 @@ def _length(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     lengths = tf.constant(_LENGTHS, tf.int32)
     place = tf.searchsorted(lengths, tf.reshape(tf.maximum(rows, 1), [1]))[0]
     return place, lengths[place]
+
+
+class Watch:
+    """Checks from its own thread that the exchanges of a process make progress, and ends what waits for too long.
+
+    TensorFlow's own timeout blocks a thread for its whole duration for each collective, so a program with many
+    exchanges would run out of threads; here a single thread watches all of them.
+    """
+
+    def __init__(
+        self,
+        progress: Callable[[], Sequence[int]],
+        seconds: float,
+        late: Callable[[], None],
+        busy: Callable[[], bool] | None = None,
+    ) -> None:
+        """Start watching.
+
+        Args:
+            progress: returns for each lane a number that changes as exchanges begin and end; odd while one runs, or if
+                one did not end because its function failed.
+            seconds: how long a number may be odd and unchanged.
+            late: called once when that time is exceeded.
+            busy: returns whether an exchange can be running at all; default: `in_tensorflow`.
+        """
+        self._progress, self._seconds, self._late = progress, seconds, late
+        self._busy = busy or in_tensorflow
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="recmigrate-ranks-watch", daemon=True)
+        self._thread.start()
+        # A thread that runs TensorFlow while Python shuts down would crash the process.
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """Stop watching."""
+        self._ended.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        last: list[int] = []
+        since: list[float] = []
+        while not self._ended.wait(min(1.0, self._seconds / 8)):
+            numbers, busy, now = list(self._progress()), self._busy(), time.monotonic()
+            moved = [not busy or number % 2 == 0 for number in numbers]
+            if last:
+                moved = [one or number != was for one, number, was in zip(moved, numbers, last, strict=True)]
+            since = [now if one else begun for one, begun in zip(moved, since or [now] * len(moved), strict=True)]
+            last = numbers
+            if max(now - begun for begun in since) > self._seconds:
+                self._late()
+                return
+
+
+def in_tensorflow() -> bool:
+    """Whether another thread of this process is in a call of TensorFlow, as a thread in an exchange is."""
+    inside = os.path.join("tensorflow", "python", "")  # noqa: PTH118  # part of a path, with a separator at its end
+    return any(
+        inside in frame.f_code.co_filename
+        for thread, frame in sys._current_frames().items()
+        if thread != threading.get_ident()
+    )

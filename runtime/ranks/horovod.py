@@ -12,7 +12,12 @@ import math
 import os
 import re
 import secrets
+import time
+import urllib.error
+import urllib.request
+import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,10 +25,14 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.ranks import processes, store_rendezvous
-from runtime.ranks.engine import Engine, RanksError, Route, with_gradient
+from runtime.ranks.engine import Engine, RanksError, Route, listed, with_gradient
 
 _numbers: WeakKeyDictionary[tf.Graph, Iterator[int]] = WeakKeyDictionary()
+_ENDED = "ZX"
+_SUSPENDED = "Tt"
+_SCOPE = "recmigrate_started"
+_RETRY_SECONDS = 0.1
+_TRY_SECONDS = 5.0
 
 
 def launched() -> bool:
@@ -51,11 +60,11 @@ class Horovod(Engine):
                 "docs/ranks.md says, or use the engine 'collectives' in eager mode and tf.function"
             ) from error
         _set_timeout(timeout_seconds)
-        store_rendezvous.meet(timeout_seconds)
+        meet(timeout_seconds)
         self._hvd: Any = hvd
         hvd.init()
         self.rank, self.size = int(hvd.rank()), int(hvd.size())
-        own = np.array([[secrets.randbits(62), *processes.own()]], np.int64)
+        own = np.array([[secrets.randbits(62), *_identity()]], np.int64)
         every = self._at_once(lambda values: hvd.allgather(values, name="recmigrate_start"), own)
         self.seed = int(every[0, 0])
         self._processes = every[:, 1:]
@@ -116,7 +125,7 @@ class Horovod(Engine):
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """See `Engine`; it only knows about ranks on this machine."""
-        return processes.not_running(self._processes)
+        return _not_running(self._processes)
 
     def _at_once(self, exchange: Callable[[tf.Tensor], tf.Tensor], values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Run an exchange at once, outside of any graph that is being built."""
@@ -124,8 +133,8 @@ class Horovod(Engine):
             if tf.executing_eagerly():
                 return np.asarray(exchange(tf.constant(values)))
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-            given = tf.compat.v1.placeholder(tf.int64, values.shape)
-            return np.asarray(session.run(exchange(given), {given: values}))
+            fed = tf.compat.v1.placeholder(tf.int64, values.shape)
+            return np.asarray(session.run(exchange(fed), {fed: values}))
 
 
 def _set_timeout(seconds: float) -> None:
@@ -163,3 +172,83 @@ def _name(kind: str) -> str | None:
 
 def _back(name: str | None) -> str | None:
     return None if name is None or tf.executing_eagerly() else f"{name}_back"
+
+
+def _identity() -> tuple[int, int]:
+    """Return two numbers that identify this process to ranks on the same machine: machine and process id."""
+    return _machine(), os.getpid()
+
+
+def _not_running(processes: NDArray[np.int64]) -> list[int]:
+    """Return the ranks of this machine whose process, [ranks, 2] from `_identity`, has ended or is suspended."""
+    here = _machine()
+    return [
+        rank
+        for rank, (machine, number) in enumerate(processes.tolist())
+        if machine == here and _state(number) in f"{_ENDED}{_SUSPENDED}"
+    ]
+
+
+def _state(process: int) -> str:
+    """Return Linux's letter for the state of a process; X if it does not exist."""
+    try:
+        # The process name before it, in parentheses, may contain anything.
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "X"
+
+
+def _machine() -> int:
+    """Return a number for this boot of this machine and its process-id namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return zlib.crc32(f"{boot}{os.readlink('/proc/self/ns/pid')}".encode())  # noqa: PTH115
+    except OSError:
+        return 0
+
+
+def meet(seconds: float) -> None:
+    """Wait until all ranks of the launcher have started: before that, Horovod's Gloo would abort the process.
+
+    They report to the key-value store of the launcher (`horovodrun`, `runtime.launch --engine horovod`). Ranks that
+    `mpirun` starts have none, and it returns at once: MPI starts all of them or none.
+
+    Raises:
+        RanksError: a rank has not started in time.
+    """
+    try:
+        address, port = os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"], os.environ["HOROVOD_GLOO_RENDEZVOUS_PORT"]
+        rank, size = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"])
+    except (KeyError, ValueError):
+        return
+    if "HOROVOD_ELASTIC" in os.environ:
+        return
+    store = f"http://{address}:{port}/{_SCOPE}/"
+    until = time.monotonic() + seconds
+    missing = _reported(store, rank, [one for one in range(size) if one != rank], until)
+    if missing:
+        raise RanksError(
+            f"rank {rank} has waited for {seconds:g} s for {listed(missing)}: start all {size} ranks within this time, "
+            "each calling runtime.ranks.start()"
+        )
+
+
+def _reported(store: str, rank: int, others: list[int], until: float) -> list[int]:
+    """Report to the store, and return who has not done so when time is up."""
+    is_reported = False
+    while True:
+        is_reported = is_reported or _asked(f"{store}{rank}", b"here")
+        others = [one for one in others if not _asked(f"{store}{one}")]
+        if (is_reported and not others) or time.monotonic() > until:
+            return others
+        time.sleep(_RETRY_SECONDS)
+
+
+def _asked(address: str, value: bytes | None = None) -> bool:
+    """Put a value, or ask for one; whether it is there."""
+    request = urllib.request.Request(address, data=value, method="GET" if value is None else "PUT")
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=_TRY_SECONDS) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False

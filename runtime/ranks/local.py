@@ -111,8 +111,8 @@ class Local(LaneEngine):
 
     def _sum(self, parts: tf.Tensor) -> tf.Tensor:
         first, *others = tf.unstack(tf.reshape(parts, [self.size, -1]))
-        for one in others:
-            first += one
+        for part in others:
+            first += part
         return first
 
     def _exchanged(

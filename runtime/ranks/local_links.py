@@ -55,23 +55,23 @@ def connect(workers: Sequence[str], rank: int, seconds: float) -> None:
         listening.listen(len(workers))
         meet(workers, rank, seconds, job_token(workers))
         hello = _HELLO.pack(_MAGIC, rank, len(workers))
-        found: dict[int, _Reached] = {}
+        links: dict[int, _Reached] = {}
         for other in range(rank):
             one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
             one.settimeout(max(0.1, until - time.monotonic()))
             with _naming(rank, [other], workers):
                 one.connect(_name(workers, other))
                 socket.send_fds(one, [hello], boxes)
-                found.update([_greeted(stack, one, len(workers))])
-        while len(found) < len(workers) - 1:
+                links.update([_greeted(stack, one, len(workers))])
+        while len(links) < len(workers) - 1:
             listening.settimeout(max(0.1, until - time.monotonic()))
-            absent = [other for other in range(len(workers)) if other != rank and other not in found]
+            absent = [other for other in range(len(workers)) if other != rank and other not in links]
             with _naming(rank, absent, workers):
                 one = stack.enter_context(listening.accept()[0])
                 one.settimeout(max(0.1, until - time.monotonic()))
-                found.update([_greeted(stack, one, len(workers))])
+                links.update([_greeted(stack, one, len(workers))])
                 socket.send_fds(one, [hello], boxes)
-        _hand_over(rank, len(workers), seconds, boxes, found)
+        _hand_over(rank, len(workers), seconds, boxes, links)
 
 
 def disconnect() -> None:
@@ -81,9 +81,9 @@ def disconnect() -> None:
 
 def missing(ranks: int, seconds: float) -> list[int]:
     """Return which of so many ranks have ended, or do not answer within `seconds`."""
-    found = (ctypes.c_int * ranks)()
-    _library().recmigrate_missing_ranks(ctypes.c_double(seconds), found)
-    return [rank for rank in range(ranks) if found[rank]]
+    gone = (ctypes.c_int * ranks)()
+    _library().recmigrate_missing_ranks(ctypes.c_double(seconds), gone)
+    return [rank for rank in range(ranks) if gone[rank]]
 
 
 def _library() -> Any:
@@ -129,10 +129,10 @@ def _naming(rank: int, others: Sequence[int], workers: Sequence[str]) -> Iterato
         ) from error
 
 
-def _greeted(stack: contextlib.ExitStack, one: socket.socket, ranks: int) -> tuple[int, _Reached]:
+def _greeted(stack: contextlib.ExitStack, link: socket.socket, ranks: int) -> tuple[int, _Reached]:
     """Return the number of the rank at the other end, with its socket and its boxes."""
-    user = struct.unpack("=iII", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-    text, boxes, flags, _ = socket.recv_fds(one, _HELLO.size, _BOXES)
+    user = struct.unpack("=iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    text, boxes, flags, _ = socket.recv_fds(link, _HELLO.size, _BOXES)
     for box in boxes:
         stack.callback(os.close, box)
     if flags & socket.MSG_CTRUNC:
@@ -140,29 +140,29 @@ def _greeted(stack: contextlib.ExitStack, one: socket.socket, ranks: int) -> tup
     magic, rank, size = _HELLO.unpack(text) if len(text) == _HELLO.size else (b"", 0, 0)
     if user != os.getuid() or magic != _MAGIC or size != ranks or len(boxes) != _BOXES:
         raise OSError("it is another user's, or another program's")
-    return rank, (one, boxes)
+    return rank, (link, boxes)
 
 
-def _hand_over(rank: int, ranks: int, seconds: float, boxes: Sequence[int], found: dict[int, _Reached]) -> None:
+def _hand_over(rank: int, ranks: int, seconds: float, boxes: Sequence[int], links: dict[int, _Reached]) -> None:
     """Give copies of all files to the native library."""
     sockets, processes, every = [-1] * ranks, [-1] * ranks, []
     for other in range(ranks):
-        if other in found:
-            one, theirs = found[other]
+        if other in links:
+            one, theirs = links[other]
             sockets[other] = os.dup(one.fileno())
             processes[other] = _process(one)
-        every += [os.dup(box) for box in (theirs if other in found else boxes)]
-    given = [(ctypes.c_int * len(numbers))(*numbers) for numbers in (sockets, processes, every)]
-    if _library().recmigrate_connect_ranks(rank, ranks, ctypes.c_double(seconds), *given):
+        every += [os.dup(box) for box in (theirs if other in links else boxes)]
+    arrays = [(ctypes.c_int * len(numbers))(*numbers) for numbers in (sockets, processes, every)]
+    if _library().recmigrate_connect_ranks(rank, ranks, ctypes.c_double(seconds), *arrays):
         raise RanksError(f"rank {rank} has no memory or thread left for its exchanges: give it more")
 
 
-def _process(one: socket.socket) -> int:
+def _process(link: socket.socket) -> int:
     """Return a file that is readable once the process at the other end has ended; -1 if there is none.
 
     A socket alone would not tell: a process that the rank has forked may hold its other end.
     """
-    process = struct.unpack("=iII", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    process = struct.unpack("=iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
     if process <= 0:  # it is in another container
         return -1
     try:

@@ -94,8 +94,8 @@ class Inbox:
         self._message, self._lengths = message, lengths
         self.counts, keys = native.ops().rec_unpack_keys(message, lengths, N=tables)
         self.keys = list(keys)
-        for one in self.keys:
-            one.set_shape([None])
+        for keys_of_request in self.keys:
+            keys_of_request.set_shape([None])
         self.counts.set_shape([None, tables])
 
     def packed(self, rows: list[tf.Tensor]) -> tf.Tensor:

@@ -59,9 +59,9 @@ def packed(posted: Sequence[Posted], mark: tf.Tensor) -> ExchangedIds:
     )
 
 
-def _ints(one: Posted) -> list[tf.Tensor]:
-    route = [] if one.rows is None else [one.rows.counts, one.rows.received, one.rows.longest]
-    return [one.places.counts, *one.places.places, *one.places.targets, one.lengths, *route]
+def _ints(posted: Posted) -> list[tf.Tensor]:
+    route = [] if posted.rows is None else [posted.rows.counts, posted.rows.received, posted.rows.longest]
+    return [posted.places.counts, *posted.places.places, *posted.places.targets, posted.lengths, *route]
 
 
 def unpacked(exchanged: ExchangedIds, ways: Sequence[tuple[int, bool]]) -> list[Posted]:
@@ -69,7 +69,7 @@ def unpacked(exchanged: ExchangedIds, ways: Sequence[tuple[int, bool]]) -> list[
     lengths = [_ints_of(tables, routed) for tables, routed in ways]
     longs = iter(_split(exchanged.longs, exchanged.sizes[: 2 * len(ways)], 2 * len(ways)))
     ints = iter(_split(exchanged.ints, exchanged.sizes[2 * len(ways) :], sum(lengths)))
-    found = []
+    messages = []
     for (tables, routed), length in zip(ways, lengths, strict=True):
         bags, message = next(longs), next(longs)
         own = [next(ints) for _ in range(length)]
@@ -77,8 +77,8 @@ def unpacked(exchanged: ExchangedIds, ways: Sequence[tuple[int, bool]]) -> list[
         places = Places(counts, bags, tuple(own[1 : 1 + tables]), tuple(own[1 + tables : 1 + 2 * tables]))
         rest = own[1 + 2 * tables :]
         route = Route(rest[1], rest[2], rest[3][0]) if routed else None
-        found.append(Posted(places, message, rest[0], route))
-    return found
+        messages.append(Posted(places, message, rest[0], route))
+    return messages
 
 
 def _ints_of(tables: int, routed: bool) -> int:

@@ -140,9 +140,9 @@ def local_rank() -> int:
     Raises:
         RanksError: TF_CONFIG does not say which rank this is.
     """
-    told = os.environ.get("HOROVOD_LOCAL_RANK")
-    if told is not None:
-        return int(told)
+    launched_as = os.environ.get("HOROVOD_LOCAL_RANK")
+    if launched_as is not None:
+        return int(launched_as)
     if "TF_CONFIG" not in os.environ:
         return 0
     from runtime.ranks.lanes import cluster
@@ -188,8 +188,8 @@ def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceba
     if size() == 1 or not isinstance(error, (tf.errors.OpError, RanksError)):
         return
     gone = missing(2.0)
-    for one in gone:
-        print(f"runtime.ranks: rank {one} does not answer rank {rank()}", file=sys.stderr, flush=True)
+    for gone_rank in gone:
+        print(f"runtime.ranks: rank {gone_rank} does not answer rank {rank()}", file=sys.stderr, flush=True)
     if not gone and isinstance(error, tf.errors.DeadlineExceededError):
         print("runtime.ranks: all ranks run: one was later than `timeout_seconds`", file=sys.stderr, flush=True)
     for tables in _in_branches:

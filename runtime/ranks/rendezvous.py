@@ -64,16 +64,16 @@ def _as_first(workers: Sequence[str], until: float, token: str) -> str:
                 missing = _others(workers, come)
                 _tell(come, _LATE, missing)
                 return _named(workers, missing)
-            one = stack.enter_context(listening.accept()[0])
-            said = _line(one, b"", 5.0)[0]
+            link = stack.enter_context(listening.accept()[0])
+            said = _line(link, b"", 5.0)[0]
             if said in wanted:
-                come[wanted[said]] = one
+                come[wanted[said]] = link
                 _tell(come, _WAIT, _others(workers, come))
             elif said.startswith(b"recmigrate rank "):
-                _tell({0: one}, _OTHER_JOB, [])
+                _tell({0: link}, _OTHER_JOB, [])
         _tell(come, _GO, [])
-        for one in come.values():  # if they close first, the port is free for TensorFlow
-            _line(one, b"", 5.0)
+        for link in come.values():  # if they close first, the port is free for TensorFlow
+            _line(link, b"", 5.0)
     return ""
 
 
@@ -84,9 +84,9 @@ def _others(workers: Sequence[str], come: Mapping[int, socket.socket]) -> list[i
 def _tell(come: Mapping[int, socket.socket], word: bytes, missing: Sequence[int]) -> None:
     """Send a line to those that have come: a word and some of the ranks that are missing."""
     line = b" ".join([word, *(str(one).encode() for one in missing[:_TOLD])]) + b"\n"
-    for one in come.values():
+    for link in come.values():
         with contextlib.suppress(OSError):
-            one.sendall(line)
+            link.sendall(line)
 
 
 def _as_other(workers: Sequence[str], rank: int, until: float, token: str) -> str:
@@ -122,17 +122,17 @@ def _named(workers: Sequence[str], ranks: Sequence[int]) -> str:
     return listed([f"{one} ({workers[one]})" for one in ranks])
 
 
-def _line(one: socket.socket, found: bytes, seconds: float) -> tuple[bytes, bytes]:
+def _line(link: socket.socket, received: bytes, seconds: float) -> tuple[bytes, bytes]:
     """Return a line and what came behind it, given what came before; less of it when time is up or the end has come."""
     until = time.monotonic() + seconds
     with contextlib.suppress(OSError):
-        while b"\n" not in found and len(found) < _LONGEST and time.monotonic() < until:
-            one.settimeout(max(0.01, until - time.monotonic()))
-            part = one.recv(_LONGEST)
+        while b"\n" not in received and len(received) < _LONGEST and time.monotonic() < until:
+            link.settimeout(max(0.01, until - time.monotonic()))
+            part = link.recv(_LONGEST)
             if not part:
                 break
-            found += part
-    line, end, rest = found.partition(b"\n")
+            received += part
+    line, end, rest = received.partition(b"\n")
     return line + end, rest
 
 

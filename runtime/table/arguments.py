@@ -76,35 +76,35 @@ class TableArguments:
         return ";".join(f"{name}={value}" for name, value in options.items() if value)
 
 
-def checked(given: Mapping[str, Any]) -> TableArguments:
+def checked(arguments: Mapping[str, Any]) -> TableArguments:
     """Return the checked arguments of `create_table`.
 
     Raises:
         ValueError: see `create_table`.
     """
-    check_rules(given)
+    check_rules(arguments)
     return TableArguments(
-        key_dtype=tf.as_dtype(given["key_dtype"]),
-        dim=_dim(given["dim"]),
-        name=table_name(given["name"]),
-        emb_initializer=given["emb_initializer"],
-        device_vocabulary_size=int(given["device_vocabulary_size"]),
-        is_save=bool(given["is_save"]),
-        init_param=_validation.real("init_param", given["init_param"], -10, 10),
-        padding_keys=_padding_keys(given["padding_keys"]),
+        key_dtype=tf.as_dtype(arguments["key_dtype"]),
+        dim=_dim(arguments["dim"]),
+        name=table_name(arguments["name"]),
+        emb_initializer=arguments["emb_initializer"],
+        device_vocabulary_size=int(arguments["device_vocabulary_size"]),
+        is_save=bool(arguments["is_save"]),
+        init_param=_validation.real("init_param", arguments["init_param"], -10, 10),
+        padding_keys=_padding_keys(arguments["padding_keys"]),
         expands=config.use_dynamic_expansion(),
         max_bytes=None
-        if given["max_bytes"] is None
-        else _validation.integer("max_bytes", given["max_bytes"], 1, 2**60),
-        when_full=_when_full(given),
-        storage=_storage(given),
-        placement=_placement(given),
-        device=_device(given),
-        value_dtype=_value_dtype(given),
-        base_buckets=buckets_of(given.get("base_buckets")),
-        averages=given["all2all_gradients_op"] == _MEAN,
-        trainable=_trainable(given),
-        in_place_of=checked_place(given.get("in_place_of")),
+        if arguments["max_bytes"] is None
+        else _validation.integer("max_bytes", arguments["max_bytes"], 1, 2**60),
+        when_full=_when_full(arguments),
+        storage=_storage(arguments),
+        placement=_placement(arguments),
+        device=_device(arguments),
+        value_dtype=_value_dtype(arguments),
+        base_buckets=buckets_of(arguments.get("base_buckets")),
+        averages=arguments["all2all_gradients_op"] == _MEAN,
+        trainable=_trainable(arguments),
+        in_place_of=checked_place(arguments.get("in_place_of")),
     )
 
 
@@ -120,38 +120,38 @@ def checked_trainable(trainable: Any) -> bool:
     return bool(trainable)
 
 
-def _trainable(given: Mapping[str, Any]) -> bool:
-    trainable = checked_trainable(given.get("trainable"))
-    if not trainable and (given["device"] is not None or config.use_dynamic_expansion()):
-        other = "`device`" if given["device"] is not None else "init(use_dynamic_expansion=True)"
+def _trainable(arguments: Mapping[str, Any]) -> bool:
+    trainable = checked_trainable(arguments.get("trainable"))
+    if not trainable and (arguments["device"] is not None or config.use_dynamic_expansion()):
+        other = "`device`" if arguments["device"] is not None else "init(use_dynamic_expansion=True)"
         raise ValueError(f"`trainable=False` and {other} exclude each other: leave {other} out")
     return trainable
 
 
-def _placement(given: Mapping[str, Any]) -> str:
+def _placement(arguments: Mapping[str, Any]) -> str:
     """Return the placement, perhaps of a plan."""
-    placement = given["placement"]
+    placement = arguments["placement"]
     if isinstance(placement, Plan):
-        name = table_name(given["name"])
+        name = table_name(arguments["name"])
         if name not in placement:
             raise ValueError(f"the plan has no table `{name}`: it has {', '.join(placement)}")
         placement = placement[name]
     return placements.check_placement(placement)
 
 
-def check_rules(given: Mapping[str, Any]) -> None:
+def check_rules(arguments: Mapping[str, Any]) -> None:
     """Check types and ranges that Rec SDK's tables and those of the runtime have in common.
 
     Raises:
         ValueError: a type or range is wrong.
     """
-    if given["key_dtype"] not in (tf.int64, tf.int32):
-        raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
-    _validation.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, MAX_ROWS)
-    _validation.boolean("is_save", given["is_save"])
+    if arguments["key_dtype"] not in (tf.int64, tf.int32):
+        raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {arguments['key_dtype']!r}")
+    _validation.integer("device_vocabulary_size", arguments["device_vocabulary_size"], 1, MAX_ROWS)
+    _validation.boolean("is_save", arguments["is_save"])
     # In a single process both are equal, because the number of ranks is 1.
-    _validation.option("all2all_gradients_op", given["all2all_gradients_op"], (_SUM, _MEAN))
-    keys = given["padding_keys"]
+    _validation.option("all2all_gradients_op", arguments["all2all_gradients_op"], (_SUM, _MEAN))
+    keys = arguments["padding_keys"]
     if keys is not None:
         _validation.kind("padding_keys", keys, (int, list), "an int or a list of int")
         for key in [keys] if isinstance(keys, int) else keys:
@@ -192,20 +192,20 @@ def _padding_keys(keys: int | list[int] | None) -> tuple[int, ...]:
     return tuple(dict.fromkeys([keys] if isinstance(keys, int) else map(int, keys)))
 
 
-def _when_full(given: Mapping[str, Any]) -> str:
-    choice: str = given["when_full"]
+def _when_full(arguments: Mapping[str, Any]) -> str:
+    choice: str = arguments["when_full"]
     _validation.option("when_full", choice, ("error", "evict"))
-    if choice == "evict" and given["max_bytes"] is None:
+    if choice == "evict" and arguments["max_bytes"] is None:
         raise ValueError("`when_full='evict'` needs `max_bytes`: a table without a limit is never full")
     return choice
 
 
-def _storage(given: Mapping[str, Any]) -> Storage | None:
-    storage: Storage | None = given["storage"]
+def _storage(arguments: Mapping[str, Any]) -> Storage | None:
+    storage: Storage | None = arguments["storage"]
     if storage is None:
         return None
     _validation.kind("storage", storage, Storage, "a runtime.Storage or None")
-    if storage.tiered and given["max_bytes"] is not None:
+    if storage.tiered and arguments["max_bytes"] is not None:
         raise ValueError("`max_bytes` and `storage` exclude each other: give the tiers their `sizes` instead")
     if storage.tiered and config.use_dynamic_expansion():
         raise ValueError(
@@ -217,18 +217,18 @@ def _storage(given: Mapping[str, Any]) -> Storage | None:
     return storage
 
 
-def _device(given: Mapping[str, Any]) -> Device | None:
-    device = device_of(given["device"])
+def _device(arguments: Mapping[str, Any]) -> Device | None:
+    device = device_of(arguments["device"])
     if device is None:
         return None
-    if given["max_bytes"] is not None:
+    if arguments["max_bytes"] is not None:
         raise ValueError("`device` and `max_bytes` exclude each other: give `storage` a size of the host's memory")
     if config.use_dynamic_expansion():
         raise ValueError(
             "`device` and init(use_dynamic_expansion=True) exclude each other, because rows that move have no fixed "
             "address: use one of them"
         )
-    refuse_several(given["name"], "has rows on a device")
+    refuse_several(arguments["name"], "has rows on a device")
     return device
 
 
@@ -244,11 +244,11 @@ def checked_value_dtype(dtype: Any) -> tf.DType:
     raise ValueError(f"`value_dtype` must be tf.float32, tf.bfloat16 or tf.float16: got {dtype!r}")
 
 
-def _value_dtype(given: Mapping[str, Any]) -> tf.DType:
-    dtype = checked_value_dtype(given["value_dtype"])
+def _value_dtype(arguments: Mapping[str, Any]) -> tf.DType:
+    dtype = checked_value_dtype(arguments["value_dtype"])
     if dtype == tf.float32:
         return dtype
-    if given["device"] is not None:
+    if arguments["device"] is not None:
         raise ValueError(
             f"`value_dtype` {dtype.name} and `device` exclude each other, because rows on a device are float32: use "
             "one of them"

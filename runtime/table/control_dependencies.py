@@ -148,9 +148,9 @@ def _before(ops: list[tf.Operation], known: _Known) -> dict[tf.Operation, _Reads
         changed = False
         for op in ordered:
             sources = updates = 0
-            for one in inputs[op]:
-                sources |= before[one].sources | own[one].sources
-                updates |= before[one].updates | own[one].updates
+            for source in inputs[op]:
+                sources |= before[source].sources | own[source].sources
+                updates |= before[source].updates | own[source].updates
             if (sources, updates) != before[op]:
                 before[op] = _Reads(sources, updates)
                 changed = cyclic  # in a v1 loop, the end is visited before the start

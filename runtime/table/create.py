@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from runtime import _tf_private, _validation
+from runtime import _tf_private, _tf_private_estimator, _validation
 from runtime.initializers import holds_matrix
 from runtime.ranks import placements
 from runtime.ranks.planning.plan import Plan
@@ -19,7 +20,7 @@ from runtime.storage.buckets import Buckets
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
-from runtime.table import exporters, in_memory_evaluator
+from runtime.table import in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, GraphAnchor
 from runtime.table.arguments import TableArguments
 from runtime.table.clusters.servers import shards_of, shards_on
@@ -29,6 +30,8 @@ from runtime.table.table import Table
 from runtime.table.variable_places import name_taken
 
 _eager_tables: list[weakref.ref[Table]] = []
+_log = logging.getLogger("runtime")
+_told: list[str] = []
 
 
 @_tf_private.as_written
@@ -163,7 +166,7 @@ def new_in_graph() -> Iterator[None]:
     Evaluations in memory by an Estimator are extended to copy its rows, and what it will export is told of.
     """
     in_memory_evaluator.watch()
-    exporters.tell_once()
+    _tell_once()
     with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
         yield
 
@@ -278,3 +281,20 @@ def table_for_variable(
     kind = Table if not arguments.servers else _served(arguments, Table)
     with new_in_graph():
         return kind(arguments, GraphAnchor, below, first_rows)
+
+
+def _tell_once() -> None:
+    """Warn, once in a process, if an Estimator exports, or will at the end of an evaluation.
+
+    It is said at the start of training, so that nobody learns it from the server that cannot load the export.
+    """
+    if _told:
+        return
+    exports = _tf_private_estimator.exports_to_come()
+    if exports:
+        _told.extend(exports)
+        _log.warning(
+            "%s: what is exported holds tables; whoever loads it must first load their operations, by "
+            "`tf.load_op_library` of librecmigrate.so or `runtime.native.ops()` (docs/serving.md)",
+            ", ".join(exports),
+        )

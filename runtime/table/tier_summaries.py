@@ -44,11 +44,11 @@ def tier_scalars(table: Table) -> dict[str, tf.Tensor]:
     if storage is None or not table.tiered:
         return scalars
     status = tf.cast(table.tier_status(), tf.float64)
-    found = tf.maximum(tf.reduce_sum(status[:, _FOUND]), 1.0)
+    present = tf.maximum(tf.reduce_sum(status[:, _FOUND]), 1.0)
     for number, medium in enumerate(KINDS[storage.kind]):
         values = {
             "rows": status[number, _ROWS],
-            "hit_rate": status[number, _FOUND] / found,
+            "hit_rate": status[number, _FOUND] / present,
             "memory_bytes": status[number, _MEMORY_BYTES],
         }
         if medium != MEDIA[0]:

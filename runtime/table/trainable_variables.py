@@ -37,7 +37,7 @@ def get_dense_and_sparse_variable(
     return dense, [table.variable for table in tables() if table.trainable and not table.reads_each_step]
 
 
-def _apart(given: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:
+def _apart(variables: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:
     """Separate tables, given directly or by their anchors, from variables.
 
     Raises:
@@ -45,8 +45,8 @@ def _apart(given: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:
     """
     dense: list[tf.Variable] = []
     sparse: list[tf.Variable] = []
-    for one in given:
-        variable = one.variable if isinstance(one, Table) else one
+    for item in variables:
+        variable = item.variable if isinstance(item, Table) else item
         if isinstance(variable, str | int | float):
             raise ValueError(f"`var_list` holds {variable!r}: give variables, and tables that create_table returned")
         trained = isinstance(variable, Anchor) and not variable.table.reads_each_step

@@ -56,12 +56,12 @@ def unique_name(name: str) -> str:
         graph = tf.compat.v1.get_default_graph()
         claimed = _named.setdefault(graph, {})
         taken = {one.lower() for one in (*claimed, *(table.table_name for table in tables()))}
-    number, found = 0, _table_name(full)
-    while found.lower() in taken or _has_operation(graph, found):
+    number, free = 0, _table_name(full)
+    while free.lower() in taken or _has_operation(graph, free):
         number += 1
-        found = _table_name(f"{full}_{number}")
-    claimed[found] = f"tf.Variable {full}"
-    return found
+        free = _table_name(f"{full}_{number}")
+    claimed[free] = f"tf.Variable {full}"
+    return free
 
 
 def _has_operation(graph: tf.Graph, name: str) -> bool:
@@ -74,8 +74,8 @@ def _has_operation(graph: tf.Graph, name: str) -> bool:
 
 def scoped_initializer() -> Any:
     """Return the initializer of a variable without one: that of the open variable scope, else Glorot's."""
-    given = tf.compat.v1.get_variable_scope().initializer
-    return tf.compat.v1.glorot_uniform_initializer() if given is None else given
+    initializer = tf.compat.v1.get_variable_scope().initializer
+    return tf.compat.v1.glorot_uniform_initializer() if initializer is None else initializer
 
 
 def _table_name(full: str) -> str:
@@ -89,8 +89,8 @@ def _claimed(full: str) -> str:
     table = _table_name(full)
     with tf.init_scope():
         claimed = _named.setdefault(tf.compat.v1.get_default_graph(), {})
-        made = {one.table_name for one in tables()}
-    if claimed.get(table, "" if table in made else full) != full:
+        names = {one.table_name for one in tables()}
+    if claimed.get(table, "" if table in names else full) != full:
         raise ValueError(
             f"the table of the variable `{full}` would be `{table}`, which stands for "
             f"{f'`{claimed[table]}`' if table in claimed else 'another variable'}: give one of them another name"

@@ -70,13 +70,13 @@ def _there(job: dict[str, Any], old: str, new: str) -> list[str]:
         for part in sorted(scratch.glob(f"{place.name}.*"), key=lambda file: file.suffix == ".index"):  # the index last
             part.replace(place.parent / part.name)
         write_latest(place, scratch)
-    told = [f"{done['weights']} weights of {path}"]
+    lines = [f"{done['weights']} weights of {path}"]
     if slots is None:
-        told.append(f"no {beside.name} beside it: the optimizer starts with new slots")
+        lines.append(f"no {beside.name} beside it: the optimizer starts with new slots")
     else:
-        told.append(f"{len(slots)} slots of {beside}")
-        told += [f"`{one}` has no slots: they start from their initial values" for one in done["new"]]
-    return [*told, *_loose(done, strange)]
+        lines.append(f"{len(slots)} slots of {beside}")
+        lines += [f"`{one}` has no slots: they start from their initial values" for one in done["new"]]
+    return [*lines, *_loose(done, strange)]
 
 
 def _slots_of(path: Path, weights: Mapping[str, Any]) -> tuple[dict[tuple[str, str], Any], list[str], int | None]:
@@ -105,45 +105,45 @@ def _back(job: dict[str, Any], old: str, new: str, like: str | None) -> list[str
     slots = read_state(beside) if beside.exists() else {}
     place = Path(new)
     with _scratch(place) as scratch:
-        found = _run(job | {"checkpoint": str(Path(old).resolve())}, scratch)
-        weights = _weights(original, found["weights"], model)
-        kept = _opt_entries(slots, original, found, model)
+        state = _run(job | {"checkpoint": str(Path(old).resolve())}, scratch)
+        weights = _weights(original, state["weights"], model)
+        kept = _opt_entries(slots, original, state, model)
         write_state(scratch / place.name, weights)
         write_state(scratch / "slots", kept)
         place.parent.mkdir(parents=True, exist_ok=True)
         (scratch / "slots").replace(place.with_suffix(_SLOTS))
         (scratch / place.name).replace(place)
-    count = len(found["slots"])
-    told = [f"{len(found['weights'])} weights to {new}", f"{count} slots to {place.with_suffix(_SLOTS)}"]
-    return [*told, *_loose(found, [])]
+    count = len(state["slots"])
+    lines = [f"{len(state['weights'])} weights to {new}", f"{count} slots to {place.with_suffix(_SLOTS)}"]
+    return [*lines, *_loose(state, [])]
 
 
-def _weights(original: Mapping[str, Any], found: Mapping[str, Any], like: Path) -> dict[str, Any]:
+def _weights(original: Mapping[str, Any], converted: Mapping[str, Any], like: Path) -> dict[str, Any]:
     paths = [path for path in original if path != NAMES]
-    other = next((path for path in (*paths, *found) if path not in found or path not in original), None)
+    other = next((path for path in (*paths, *converted) if path not in converted or path not in original), None)
     if other is not None:
         raise MigrateError(
             f"{like}: belongs to another model than the converted folder: only one of them has `{other}`; give a "
             "file of the converted model"
         )
-    return {**original, **{path: found[path].astype(original[path].dtype) for path in paths}}
+    return {**original, **{path: converted[path].astype(original[path].dtype) for path in paths}}
 
 
 def _opt_entries(
-    slots: Mapping[str, Any], original: Mapping[str, Any], found: Mapping[str, Any], like: Path
+    slots: Mapping[str, Any], original: Mapping[str, Any], converted: Mapping[str, Any], like: Path
 ) -> dict[str, Any]:
     names = original.get(NAMES)
     if not isinstance(names, dict):
         raise MigrateError(f"{like}: has no names of parameters; save it with paddle.save(model.state_dict(), ...)")
-    by_first = {found["first"][path]: name for path, name in names.items() if path in found["first"]}
+    by_first = {converted["first"][path]: name for path, name in names.items() if path in converted["first"]}
     given, _ = slot_keys(slots, original, like)
-    keys = {(found["first"].get(path, path), slot): key for key, (path, slot) in given.items()}
+    keys = {(converted["first"].get(path, path), slot): key for key, (path, slot) in given.items()}
     entries = dict(slots)
-    for (path, slot), value in found["slots"].items():
+    for (path, slot), value in converted["slots"].items():
         key = keys.get((path, slot)) or full_key(by_first[path], slot)
         entries[key] = np.asarray(value).reshape(np.shape(value) or (1,))
-    if found["schedule"] is not None:
-        count, rate = found["schedule"]
+    if converted["schedule"] is not None:
+        count, rate = converted["schedule"]
         stays = set(slots.get(SCHEDULE, {})) - {"last_epoch", "last_lr"}
         if stays:
             raise MigrateError(
@@ -166,16 +166,18 @@ def _loose(done: Mapping[str, Any], strange: list[str]) -> list[str]:
     ]
 
 
-def _file(given: str) -> Path:
+def _file(path_or_folder: str) -> Path:
     """Return the `.pdparams` file that a path is, or that lies in it."""
-    path = Path(given)
-    found = sorted(path.glob(f"*{_WEIGHTS}")) if path.is_dir() else [path]
-    if len(found) != 1:
-        told = f"has {len(found)} {_WEIGHTS} files" if found else f"has no {_WEIGHTS} file"
-        raise MigrateError(f"{given}: {told}; give the file, or the folder that paddle.save wrote it to")
-    if found[0].suffix != _WEIGHTS:
-        raise MigrateError(f"{given}: is no {_WEIGHTS} file; give one that paddle.save(model.state_dict()) wrote")
-    return found[0]
+    path = Path(path_or_folder)
+    files = sorted(path.glob(f"*{_WEIGHTS}")) if path.is_dir() else [path]
+    if len(files) != 1:
+        count = f"has {len(files)} {_WEIGHTS} files" if files else f"has no {_WEIGHTS} file"
+        raise MigrateError(f"{path_or_folder}: {count}; give the file, or the folder that paddle.save wrote it to")
+    if files[0].suffix != _WEIGHTS:
+        raise MigrateError(
+            f"{path_or_folder}: is no {_WEIGHTS} file; give one that paddle.save(model.state_dict()) wrote"
+        )
+    return files[0]
 
 
 def _scratch(place: Path) -> AbstractContextManager[Path]:

@@ -120,10 +120,10 @@ def _read(job: Mapping[str, Any], training: nn.Training, saver: Any, session: An
 def main(job: str, result: str) -> None:
     """Run a job that another process pickled, and pickle what comes of it."""
     try:
-        found = run(pickle.loads(Path(job).read_bytes()))
+        state = run(pickle.loads(Path(job).read_bytes()))
     except _Refused as error:
-        found = {"error": " ".join(str(error).split())}
-    Path(result).write_bytes(pickle.dumps(found))
+        state = {"error": " ".join(str(error).split())}
+    Path(result).write_bytes(pickle.dumps(state))
 
 
 if __name__ == "__main__":

@@ -56,16 +56,16 @@ def read_state(path: Path) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            found = _Plain(file).load()
+            state = _Plain(file).load()
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); give a file that paddle.save wrote") from error
     except Exception as error:  # whatever a damaged pickle leads to
         raise MigrateError(
             f"{path}: is not a file with a state dict ({error}); save it with paddle.save(model.state_dict(), ...)"
         ) from error
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+    if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
         raise MigrateError(f"{path}: holds no state dict; save it with paddle.save(model.state_dict(), ...)")
-    entries = _joined(found)
+    entries = _joined(state)
     for key, value in entries.items():
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], np.ndarray):
             entries[key] = value = value[1]  # a tensor outside of a state dict: its name, and its values
@@ -78,8 +78,8 @@ def read_state(path: Path) -> dict[str, Any]:
 def _joined(entries: dict[str, Any]) -> dict[str, Any]:
     """Join arrays that were too large for a pickle of protocol 2."""
     sliced = entries.pop(_SLICED, {})
-    for key, told in sliced.items():
-        entries[key] = np.concatenate([entries.pop(part) for part in told["slices"]]).reshape(told["OriginShape"])
+    for key, layout in sliced.items():
+        entries[key] = np.concatenate([entries.pop(part) for part in layout["slices"]]).reshape(layout["OriginShape"])
     return entries
 
 

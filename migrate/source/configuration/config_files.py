@@ -10,13 +10,12 @@ import fnmatch
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.regular_files import read_regular
-from migrate.source.configuration.allowed_rules import may_run
+from migrate.regular_files import read_regular, read_regular_text
 from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
 from migrate.source.project.entries import Pattern
@@ -28,6 +27,8 @@ from migrate.targets import check_switches, check_target, switches
 LISTS = ("select", "ignore", "exclude", "entry", "rules")
 KEYS = (*LISTS, "per-file-ignores", "target", "assume", *switches.KEYS)
 _PACKAGE = "recmigrate"  #: the distribution's name, after which a section may be named by mistake
+#: Below the user's folder of settings: a folder a line, whose configurations may name rules.
+_SETTING = Path("recmigrate", "allow-rules")
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,9 @@ def _checked(
 
 def _switches(path: Path, section: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
     """Return the switches of a section, each validated by itself, because the target may be set elsewhere."""
-    given = {key: section[key] for key in switches.KEYS if key in section}
-    switches.read_switches(given, f"{_shown(path)}: key `{{}}`")
-    return tuple(given.items())
+    settings = {key: section[key] for key in switches.KEYS if key in section}
+    switches.read_switches(settings, f"{_shown(path)}: key `{{}}`")
+    return tuple(settings.items())
 
 
 def _is_list(value: object) -> bool:
@@ -211,7 +212,7 @@ def _rule_files(config: Config, given: Given) -> tuple[RuleFile, ...]:
     """Return the files with custom rules: those of the command line, else those of the configuration that may run."""
     if given.rules is not None:
         return tuple(map(read_rule_file, given.rules))
-    if not may_run(config.path, _shown(config.path), config.rules, given.allow_rules):
+    if not _may_run(config.path, _shown(config.path), config.rules, given.allow_rules):
         return ()
     return tuple(read_rule_file(str(config.path.parent / name)) for name in config.rules)
 
@@ -229,3 +230,40 @@ def _check_rules(config: Config, files: tuple[RuleFile, ...]) -> None:
     check_known(config.ignore, known, f"{_shown(config.path)}: key `ignore`")
     for pattern, rules in config.per_file:
         check_known(rules, known, f"{_shown(config.path)}: key `per-file-ignores`, `{pattern}`")
+
+
+def _may_run(config: Path, shown: str, rules: Sequence[str], given: bool | None) -> bool:
+    """Return whether the rules of a configuration may run: they are Python, and lie in the tree that is looked at.
+
+    Somebody has to say so: on the command line, or in a file of the user's own that no tree brings along.
+
+    Args:
+        config: the file that names them, `shown` in messages.
+        rules: their files, as it names them.
+        given: what the command line says.
+
+    Raises:
+        MigrateError: nobody has said so, or the user's own file cannot be read.
+    """
+    if given is not None or not rules:
+        return bool(given)
+    if any(config.is_relative_to(folder) for folder in _folders()):
+        return True
+    raise MigrateError(
+        f"{shown}: names rules (`{'`, `'.join(rules)}`), which are Python that would run; give --allow-rules if you "
+        "trust this project, or --no-allow-rules to go on without them"
+    )
+
+
+def _folders() -> list[Path]:
+    """Return the folders that the user's own file names, links resolved."""
+    configured = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    try:
+        place = (configured if configured.is_absolute() else Path.home() / ".config") / _SETTING
+        text = read_regular_text(place)
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):  # RuntimeError: a user without a home
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise MigrateError(f"{place}: cannot be read ({error}); write one folder a line") from error
+    named = [Path(line.strip()).expanduser() for line in text.splitlines() if line.strip()]
+    return [folder.resolve() for folder in named if folder.is_absolute()]

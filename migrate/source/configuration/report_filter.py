@@ -13,5 +13,5 @@ from migrate.source.settings.suppressions import Comments, choose
 def chosen(path: str, findings: Iterable[Finding], options: Options, comments: Comments) -> tuple[Finding, ...]:
     """Return the findings of selected rules; findings at an ignore comment become notes."""
     known = known_ids() if comments.lines else ()
-    found = choose(path, findings, options.selection, comments, known)
-    return with_ids(sorted(found, key=lambda f: (f.location.line, f.rule)))
+    choice = choose(path, findings, options.selection, comments, known)
+    return with_ids(sorted(choice, key=lambda f: (f.location.line, f.rule)))

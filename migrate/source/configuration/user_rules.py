@@ -39,16 +39,16 @@ def read_rule_file(path: str) -> RuleFile:
 
 def rules_of(files: Sequence[RuleFile]) -> list[Rule]:
     """Return the rules of these files, in order; raises MigrateError if two have the same id."""
-    found: dict[str, Rule] = {}
+    by_id: dict[str, Rule] = {}
     for file in files:
         # Worker processes have not loaded the file yet.
         if file not in _LOADED and read_rule_file(file.path) != file:
             raise MigrateError(f"{file.path}: changed while the rules were in use; run the command again")
         for rule in _LOADED[file]:
-            if rule.id in found:
+            if rule.id in by_id:
                 raise MigrateError(f"{file.path}: another file also has a rule `{rule.id}`; change one of the two ids")
-            found[rule.id] = rule
-    return list(found.values())
+            by_id[rule.id] = rule
+    return list(by_id.values())
 
 
 def loaded() -> list[Rule]:
@@ -81,17 +81,17 @@ def _run(file: RuleFile, data: bytes) -> tuple[Rule, ...]:
     module.__file__ = file.path
     sys.modules[module.__name__] = module
     try:
-        with collecting() as found:
+        with collecting() as collected:
             exec(compile(data, file.path, "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         raise MigrateError(f"{file.path}: {_where(file, error)}; correct the rule") from error
-    if not found:
+    if not collected:
         raise MigrateError(f"{file.path}: registers no rule; put `@register` above a rule class")
-    for rule in found.values():
+    for rule in collected.values():
         problem = _problem(rule)
         if problem:
             raise MigrateError(f"{file.path}: rule `{rule.id}`: {problem}")
-    return tuple(found.values())
+    return tuple(collected.values())
 
 
 def _where(file: RuleFile, error: BaseException) -> str:

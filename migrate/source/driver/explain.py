@@ -71,8 +71,8 @@ class _Judged:
         """Return the findings of a table; if several tables have its name, only those of its file."""
         alone = sum(one.name == table.name for one in self.tables) == 1
         home = notebook_of(table.location.path)
-        found = [f for one in self.results for f in one.findings if f.table == table.name]
-        return [f for f in found if alone or notebook_of(f.location.path) == home]
+        findings_of_table = [f for one in self.results for f in one.findings if f.table == table.name]
+        return [f for f in findings_of_table if alone or notebook_of(f.location.path) == home]
 
     @property
     def how(self) -> str:
@@ -125,10 +125,10 @@ def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
     where, what, text = result.path, "file", result.original
     if path.suffix == SUFFIX:
         wanted = name.removeprefix(str(path)).removeprefix(":cell ")
-        found = cell_at(source_bytes(path), wanted)
-        if found is None:
+        cell = cell_at(source_bytes(path), wanted)
+        if cell is None:
             raise MigrateError(f"{name}: no such code cell; write the cell and the line as findings do")
-        where, what, text = f"{where}:cell {wanted}", "cell", found
+        where, what, text = f"{where}:cell {wanted}", "cell", cell
     lines = split_lines(text)
     lines = lines[:-1] if len(lines) > 1 and not lines[-1] else lines
     if not 1 <= line <= len(lines):
@@ -141,9 +141,9 @@ def _page(here: _Line, judged: _Judged) -> Iterator[str]:
     yield from _wrap(f"{here.path}:{here.number}: {here.source or '(an empty line)'}", "    ")
     yield from _wrap(f"({judged.how})", "    ")
     tables = [table for table in judged.tables if _touches(table, judged.findings(table), here)]
-    found = [f for f in result.findings if _covers(f.location, here) and not f.table]
-    yield from _section("Found on this line", [_sentence(finding) for finding in found])
-    if not (tables or found):
+    covering = [f for f in result.findings if _covers(f.location, here) and not f.table]
+    yield from _section("Found on this line", [_sentence(finding) for finding in covering])
+    if not (tables or covering):
         yield ""
         yield from _wrap(f"No rule applies to this line{_other_tables(result)}.")
     for table in tables:
@@ -199,12 +199,12 @@ def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
     uses = list(_uses(table, judged.findings(table)))
     if len({use.place.path for use in uses}) == 1:  # cells of a notebook are already in order
         uses.sort(key=lambda use: use.place.line)
-    told: set[tuple[FlowStep, ...]] = set()
+    shown: set[tuple[FlowStep, ...]] = set()
     for use in uses:
         yield from _wrap(f"  {_at(use.place, home)}: {use.text}", "    ")
         steps = use.finding.steps if use.finding is not None else ()
-        if use.finding is not None and steps and (steps[:-1] not in told or _covers(use.place, here)):
-            told.add(steps[:-1])  # uses that are reached alike are told once
+        if use.finding is not None and steps and (steps[:-1] not in shown or _covers(use.place, here)):
+            shown.add(steps[:-1])  # uses that are reached alike are told once
             yield from _wrap(f"    {words.way(use.finding, lambda place: _at(place, home))}", "      ")
     yield from _reasons(table, judged, {use.text for use in uses}, home)
 
@@ -212,24 +212,24 @@ def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
 def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
     """Yield the uses of the table, each with its verdict."""
     own = [f for f in findings if (f.subject, f.state) != ("lookup", State.NOTED)]
-    told = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
+    covered = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     kept = {f.location: f for f in findings if (f.subject, f.state) == ("lookup", State.NOTED)}
     moves = table.verdict in DONE
     how = "moved in the graph" if table.applicability is Applicability.IN_GRAPH else "converted"
     for finding in own:
         yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:
-        if (place.path, place.line, place.end_line) not in told:
+        if (place.path, place.line, place.end_line) not in covered:
             verdict = f"{how} with the table" if moves else "convertible, but the table has other blockers"
             yield _Use(place, f"lookup: {verdict}", kept.get(place))
 
 
-def _reasons(table: TableRecord, judged: _Judged, told: set[str], home: str) -> Iterator[str]:
+def _reasons(table: TableRecord, judged: _Judged, shown: set[str], home: str) -> Iterator[str]:
     """Yield the blockers of the table that are not among its uses, with what to change."""
     known = {f"{f.message}: {f.reason}": f for one in judged.results for f in one.findings}
     for reason in table.reasons:
         finding = known.get(re.sub(r" \([^()]*:\d+\)$", "", reason)) or known.get(reason)
-        if finding is not None and _sentence(finding) in told:
+        if finding is not None and _sentence(finding) in shown:
             continue
         where = f"{_at(finding.location, home)}, " if finding is not None and finding.before else ""
         text = _sentence(finding) if finding is not None else reason

@@ -37,33 +37,33 @@ def programs(project: Project, report: Report) -> list[Program]:
     A file is a program if it asks whether it is the main module, or if no other file imports it.
     """
     imported = {other for path in project.files for other in project.edges(path) if other != path}
-    found = []
+    listed = []
     for path in project.files:
         if path not in imported or _STARTS.search(project.text(path)):
             reached = project.closure(path)
             tables = tuple(one for one in report.tables if notebook_of(one.location.path) in reached)
             if tables:
-                found.append(Program(path, tables))
-    return sorted(found, key=lambda one: (-len(one.tables), one.path))
+                listed.append(Program(path, tables))
+    return sorted(listed, key=lambda one: (-len(one.tables), one.path))
 
 
 def program_lines(project: Project, report: Report) -> Iterator[str]:
     """Yield what each program of a project of several files converts; nothing for a single file."""
-    found = programs(project, report) if len(project.files) > 1 else []
-    if not found:
+    listed = programs(project, report) if len(project.files) > 1 else []
+    if not listed:
         return
-    yield f"{plural(len(found), 'program')} with tables:"
-    for program in found[:MANY]:
+    yield f"{plural(len(listed), 'program')} with tables:"
+    for program in listed[:MANY]:
         yield _told(program)
-    if len(found) > MANY:
-        yield f"  and {plural(len(found) - MANY, 'more program')}"
-    outside = len(set(project.files) - frozenset[str]().union(*(project.closure(one.path) for one in found)))
-    names = ",".join(one.path for one in found)
-    if outside and len(found) <= FEW and "*" not in names:
+    if len(listed) > MANY:
+        yield f"  and {plural(len(listed) - MANY, 'more program')}"
+    outside = len(set(project.files) - frozenset[str]().union(*(project.closure(one.path) for one in listed)))
+    names = ",".join(one.path for one in listed)
+    if outside and len(listed) <= FEW and "*" not in names:
         yield f"  to leave out {plural(outside, 'file')} that they do not import: `--entry {words.quoted(names)}`"
     # A program of another SDK runs under its façade alone, as its finding says.
     apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
-    runs = (one for one in found if apart.isdisjoint(project.closure(one.path)))
+    runs = (one for one in listed if apart.isdisjoint(project.closure(one.path)))
     asked = next((one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
     if asked:
         traced = f"`migrate trace -- python {words.quoted(asked)}`"

@@ -33,9 +33,9 @@ TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Results of migrate convert
 
 def default_directory() -> Path | None:
     """Return `$XDG_CACHE_HOME/recmigrate`, usually `~/.cache/recmigrate`; None for a user without a home."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(given).is_absolute():
-        return Path(given, "recmigrate")
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(configured).is_absolute():
+        return Path(configured, "recmigrate")
     try:
         return Path.home() / ".cache" / "recmigrate"
     except RuntimeError:
@@ -113,9 +113,9 @@ class _Reader(pickle.Unpickler):
     """Unpickles only plain data and this program's data classes, so that a cache entry cannot run code."""
 
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name) if module.startswith(("migrate.", "rewriter.")) else None
-        if isinstance(found, type) and (is_dataclass(found) or issubclass(found, Enum)):
-            return found
+        known = super().find_class(module, name) if module.startswith(("migrate.", "rewriter.")) else None
+        if isinstance(known, type) and (is_dataclass(known) or issubclass(known, Enum)):
+            return known
         raise pickle.UnpicklingError(f"{module}.{name}")
 
 

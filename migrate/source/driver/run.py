@@ -13,10 +13,9 @@ from pathlib import Path
 
 from migrate import __version__
 from migrate.errors import MigrateError
-from migrate.report.model import InputFile, Report, Stage, State, with_ids
+from migrate.report.model import Finding, InputFile, Report, Stage, State, with_ids
 from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, is_excluded
-from migrate.source.driver.causes import with_causes
 from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.given_files import scoped
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
@@ -38,6 +37,8 @@ from migrate.source.settings.options import Options
 
 #: Files of a Paddle model's data of which the times are compared, before an earlier result is used.
 _STAMPED = 20_000
+#: Rules whose finding is work at the file with the cause, and a note at the other files of its model.
+_TOLD_ONCE = frozenset({"paddle-inputs", "paddle-unsupported"})
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,12 @@ class Converted:
 
     def outputs(self, everything: bool) -> dict[Path, bytes]:
         """Return relative path -> bytes to write for an output directory; an unchanged file only with `everything`."""
-        found: dict[Path, bytes] = {}
+        files: dict[Path, bytes] = {}
         if self.result.changed or everything:
-            found[self.source.relative] = self.data
+            files[self.source.relative] = self.data
         for name, text in self.result.outputs.items():
-            found[self.source.relative.parent / name] = _as_beside(self.source.path.parent / name, text)
-        return found
+            files[self.source.relative.parent / name] = _as_beside(self.source.path.parent / name, text)
+        return files
 
     @property
     def diff(self) -> str:
@@ -90,21 +91,21 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     Raises MigrateError for a path that does not exist.
     """
     how = how or How()
-    found: list[tuple[Input, Task | Converted]] = []
+    work: list[tuple[Input, Task | Converted]] = []
     inputs = find_inputs(paths, how.skip, how.gitignore, how.generated)
     options, scope = scoped(paths, inputs, options)
     within = [one for one in inputs if scope.takes(shown(one.path))]
     for source in within if how.only is None else _judged_with(how.only, within, options):
         prepared = _prepare(source, options, how)
         if prepared is not None:
-            found.append((source, prepared))
-    outcomes = iter(_outcomes([task for _, task in found if isinstance(task, Task)], how))
+            work.append((source, prepared))
+    outcomes = iter(_outcomes([task for _, task in work if isinstance(task, Task)], how))
     done = []
-    for source, task in found:
+    for source, task in work:
         converted = task if isinstance(task, Converted) else _done(source, task.data, next(outcomes))
         if converted.result.kind != "other" or converted.result.findings or source.explicit:
             done.append(converted)
-    results = with_causes([one.result for one in done])
+    results = _with_causes([one.result for one in done])
     noted = scope.with_notes(results)
     results = [noted.pop(one.path, one) for one in results]
     final = {one.path: one for one in (*_in_graph(results, options), *noted.values())}
@@ -214,15 +215,15 @@ def _read_with(task: Task) -> dict[str, str]:
 
 def _stamps(folder: Path) -> str:
     """Return the names, sizes and times of the files below a folder; of too many, what no other run returns."""
-    found: list[tuple[str, str, int, int]] = []
+    stamps: list[tuple[str, str, int, int]] = []
     for place, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
                 status = (Path(place) / name).stat()
-                found.append((place, name, status.st_size, status.st_mtime_ns))
-        if len(found) > _STAMPED:
+                stamps.append((place, name, status.st_size, status.st_mtime_ns))
+        if len(stamps) > _STAMPED:
             return str(time.time_ns())
-    return repr(sorted(found))
+    return repr(sorted(stamps))
 
 
 def _keep(cache: Cache, key: str, task: Task, result: SourceResult, data: bytes) -> None:
@@ -259,7 +260,7 @@ def siblings_of(path: Path) -> dict[str, str]:
 
     Names are relative to the file's folder. Beside the files of a Paddle model are those of its packages.
     """
-    found, own = {}, path.absolute()
+    siblings, own = {}, path.absolute()
     try:
         others = texts_of(folder_of(own))
     except OSError:  # the directory cannot be listed
@@ -267,10 +268,10 @@ def siblings_of(path: Path) -> dict[str, str]:
     for other in others:
         if other != own:
             try:
-                found[Path(os.path.relpath(other, own.parent)).as_posix()] = read_source(other)
+                siblings[Path(os.path.relpath(other, own.parent)).as_posix()] = read_source(other)
             except (OSError, SyntaxError, UnicodeDecodeError):
                 continue
-    return found
+    return siblings
 
 
 def make_report(command: str, done: Sequence[Converted], written: str, dry: bool) -> Report:
@@ -315,3 +316,14 @@ def all_failed(done: Sequence[Converted]) -> str:
 def nothing_found(paths: Sequence[str]) -> MigrateError:
     """Return the error for paths without any file of a known framework."""
     return MigrateError(f"{', '.join(paths)}: no Python file here imports TensorFlow or Paddle; give other paths")
+
+
+def _with_causes(results: Sequence[SourceResult]) -> list[SourceResult]:
+    """Return the results; a note on a file that stays is work where no file of the run has the cause."""
+    rules = {finding.rule for one in results for finding in one.findings if finding.remains}
+    return [replace(one, findings=tuple(_work(finding, rules) for finding in one.findings)) for one in results]
+
+
+def _work(finding: Finding, rules: set[str]) -> Finding:
+    is_left = finding.state is State.NOTED and finding.subject == "file" and finding.rule in _TOLD_ONCE - rules
+    return replace(finding, state=State.UNSUPPORTED) if is_left else finding

@@ -69,10 +69,10 @@ def unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
     while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     matcher = difflib.SequenceMatcher(None, before[head : len(before) - tail], after[head : len(after) - tail])
-    found = {line + 1: line + 1 for line in range(head)}
+    unchanged = {line + 1: line + 1 for line in range(head)}
     for a, b, size in matcher.get_matching_blocks():
-        found |= {head + a + at + 1: head + b + at + 1 for at in range(size)}
-    return found | {len(before) - at: len(after) - at for at in range(tail)}
+        unchanged |= {head + a + at + 1: head + b + at + 1 for at in range(size)}
+    return unchanged | {len(before) - at: len(after) - at for at in range(tail)}
 
 
 def _parts(module: ast.Module) -> Iterator[tuple[Part, tuple[str, ...]]]:

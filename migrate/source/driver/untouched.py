@@ -29,11 +29,11 @@ def reasons(done: Sequence[Converted]) -> Iterator[str]:
     """Yield a sentence for each reason: the first file that has it, and how many others do."""
     silent = [one for one in done if not one.result.tables and not one.result.findings]
     for imports, why in REASONS:
-        found = [one for one in silent if imports.search(one.original)]
-        silent = [one for one in silent if one not in found]
-        if found:
-            others = f", as {plural(len(found) - 1, 'other file')}," if len(found) > 1 else ""
-            yield f"{found[0].result.path}{others} {why}"
+        importing = [one for one in silent if imports.search(one.original)]
+        silent = [one for one in silent if one not in importing]
+        if importing:
+            others = f", as {plural(len(importing) - 1, 'other file')}," if len(importing) > 1 else ""
+            yield f"{importing[0].result.path}{others} {why}"
     foreign = next((one for one in silent if one.source.explicit and not mentions_framework(one.original)), None)
     if foreign is not None and not any(one.result.tables for one in done):
         yield f"{foreign.result.path} imports neither TensorFlow, Keras nor Paddle; give the files that build the model"

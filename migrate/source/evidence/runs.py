@@ -55,14 +55,14 @@ def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
             f"{place}: the tracer failed in that run ({record.faults[0]}), so the record may lack graphs; report it, "
             "and convert without the record"
         )
-    found = {shown: file.resolve() for shown, file in files.items()}
-    root = _root(record, found)
+    resolved = {shown: file.resolve() for shown, file in files.items()}
+    root = _root(record, resolved)
     if root is None:
         some = ", ".join(sorted(record.files)[:3]) or "none"
         raise MigrateError(
             f"{place}: the run's files ({some}) are not among the given ones; give the directory that was traced"
         )
-    names = {shown: file.relative_to(root).as_posix() for shown, file in found.items() if file.is_relative_to(root)}
+    names = {shown: file.relative_to(root).as_posix() for shown, file in resolved.items() if file.is_relative_to(root)}
     names = {shown: name for shown, name in names.items() if name in record.files}
     for shown, name in sorted(names.items()):
         if _digest(source_bytes(files[shown])) != record.files[name]:
@@ -70,12 +70,12 @@ def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
     return Evidence(place, _digest(read_regular(path)), tuple(sorted(names.items())), record)
 
 
-def _root(record: Record, found: Mapping[str, Path]) -> Path | None:
+def _root(record: Record, resolved: Mapping[str, Path]) -> Path | None:
     """Return the directory below which most files of the record lie, those of equal text counting first."""
     roots: Counter[Path] = Counter()
     for name, digest in record.files.items():
         parts = PurePosixPath(name).parts
-        for file in found.values():
+        for file in resolved.values():
             if file.parts[-len(parts) :] == parts and len(file.parts) > len(parts):
                 same = _digest(source_bytes(file)) == digest
                 roots[Path(*file.parts[: -len(parts)])] += len(record.files) + 1 if same else 1

@@ -201,7 +201,7 @@ def is_as_written(path: Path, digest: str | None) -> bool:
 def read_manifest(path: Path) -> dict[str, str]:
     """Return path -> digest of the files that were written to the directory of a manifest; empty if it has none."""
     try:
-        found = json.loads(read_regular_text(path))["written"]
+        names = json.loads(read_regular_text(path))["written"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return {str(key): str(value) for key, value in names.items()} if isinstance(names, dict) else {}

@@ -35,6 +35,6 @@ def edited_file(text: str, edits: Iterable[Edit]) -> str:
 
     Raises ValueError as `apply_edits`.
     """
-    found = apply_edits(text, edits)
-    ends = "\r\n" if found.endswith("\r\n") else found[-1:]
-    return found.removesuffix(ends) if text and text[-1] not in "\r\n" and ends in ("\r\n", "\r", "\n") else found
+    edited = apply_edits(text, edits)
+    ends = "\r\n" if edited.endswith("\r\n") else edited[-1:]
+    return edited.removesuffix(ends) if text and text[-1] not in "\r\n" and ends in ("\r\n", "\r", "\n") else edited

@@ -43,7 +43,7 @@ class Masks:
 
     def restore_all(self, texts: list[str]) -> list[str]:
         """Return the cells with all masked lines restored; raises ValueError if one was edited or lost."""
-        found, seen = [], 0
+        pieces, seen = [], 0
         for text in texts:
             lines = text.split("\n")
             for at, line in enumerate(lines):
@@ -53,10 +53,10 @@ class Masks:
                 elif comment in self.prefixes:
                     lines[at] = self.prefixes[comment] + line.removesuffix("  " + comment).lstrip()
                 seen += lines[at] != line
-            found.append("\n".join(lines))
-        if seen != len(self.lines) + len(self.prefixes) or any(self.mark in text for text in found):
+            pieces.append("\n".join(lines))
+        if seen != len(self.lines) + len(self.prefixes) or any(self.mark in text for text in pieces):
             raise ValueError("an edit would change a line with an IPython command")
-        return found
+        return pieces
 
     def _masked(self, lines: list[str]) -> list[str]:
         """Return the lines of one command as Python; the code after `%time` and the like is kept for analysis."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import bisect
 import codecs
+import itertools
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from migrate.report.model import Finding, Location, State, with_ids
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import parsed
 from migrate.source.files.ipython_magics import WRITES, Masks
-from migrate.source.files.notebook_json import Cell, code_cells, with_sources
 
 SUFFIX = ".ipynb"
 RULE = "notebook"
@@ -23,6 +25,10 @@ RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*[\"']?(?:\.{0,2}/)*(?P<name>[\
 LOOKUP = re.compile(r"^[^#]*(embedding_lookup|\bgather\s*\(|\bEmbedding\s*\()")
 Convert = Callable[[str, str], SourceResult]
 Fail = Callable[[str, str, str, str], SourceResult]
+#: Layouts of `json`: indentation and separators, that of Jupyter first.
+_LAYOUTS: tuple[tuple[int | str | None, tuple[str, str] | None], ...] = (
+    (1, None), (2, None), (4, None), ("\t", None), (None, None), (None, (",", ":")),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ def notebook_of(path: str) -> str:
 
 def cell_at(data: bytes, name: str) -> str | None:
     """Return the source of a code cell; None for an unknown name."""
-    cells = code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
+    cells = _code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
     return next((cell.source for cell in cells if cell.name == name), None)
 
 
@@ -58,17 +64,17 @@ def module_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     Both are empty if the data is no notebook or a cell is not valid Python.
     """
     try:
-        module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
+        module = _Module(path, _code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
     except (ValueError, RecursionError):
         return "", ()
     run = [match["name"] for line in module.masks.lines.values() if (match := RUN.match(line))]
-    found = tuple(name.removesuffix(".py").replace("/", ".") for name in run)
-    return ("", ()) if module.problem() else (module.text, found)
+    names = tuple(name.removesuffix(".py").replace("/", ".") for name in run)
+    return ("", ()) if module.problem() else (module.text, names)
 
 
 def check_result(path: str, data: bytes, result: SourceResult) -> None:
     """Raise ValueError if the edits of a notebook's module cannot be applied to its cells."""
-    module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
+    module = _Module(path, _code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
     module.split(result.converted)
     module.check_magics(result)
 
@@ -78,7 +84,7 @@ def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> 
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:
         text = data[len(bom) :].decode("utf-8")
-        cells = code_cells(text)
+        cells = _code_cells(text)
     except (ValueError, RecursionError) as error:
         return failed(
             path, "", f"the file is no valid notebook: {str(error) or 'nested too deeply'}", "correct it"
@@ -99,7 +105,7 @@ def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> 
 
 
 def _mapped(result: SourceResult, module: _Module, text: str, bom: bytes, data: bytes) -> tuple[SourceResult, bytes]:
-    found = NotebookResult(
+    mapped = NotebookResult(
         module.path,
         result.kind,
         result.original,
@@ -111,18 +117,18 @@ def _mapped(result: SourceResult, module: _Module, text: str, bom: bytes, data: 
         ),
     )
     if not result.changed:
-        return found, data
+        return mapped, data
     sources = module.split(result.converted)
     module.check_magics(result)
     changed = {i: source for i, source in enumerate(sources) if source != module.cells[i].source}
     changes = tuple(CellChange(module.name(i), module.cells[i].source, source) for i, source in changed.items())
-    return replace(found, cells=changes), bom + with_sources(text, module.cells, changed).encode()
+    return replace(mapped, cells=changes), bom + _with_sources(text, module.cells, changed).encode()
 
 
 class _Module:
     """The code cells as one text, separated by comments that no cell contains."""
 
-    def __init__(self, path: str, cells: list[Cell]) -> None:
+    def __init__(self, path: str, cells: list[_Cell]) -> None:
         self.path = path
         self.cells = cells
         everything = "\n".join(cell.source for cell in cells)
@@ -201,8 +207,8 @@ class _Module:
     def check_magics(self, result: SourceResult) -> None:
         """Raise ValueError if an IPython command, which is not analysed, names a converted table."""
         lines = result.original.split("\n")
-        made = [lines[table.location.line - 1] for table in result.tables if table.verdict is State.APPLIED]
-        names = {match[1] for line in made if (match := re.match(r"\s*(?:self\.)?(\w+)", line))}
+        creations = [lines[table.location.line - 1] for table in result.tables if table.verdict is State.APPLIED]
+        names = {match[1] for line in creations if (match := re.match(r"\s*(?:self\.)?(\w+)", line))}
         for line in self.masks.lines.values():
             if names & set(_words(line)):
                 raise ValueError(f"`{line.strip()}` uses a converted table, but is not Python")
@@ -221,3 +227,57 @@ def _words(line: str) -> list[str]:
         return []
     percent, shell = line.find("%"), line.find("!")
     return re.findall(r"[${]\s*(\w+)" if shell >= 0 and not 0 <= percent < shell else r"\w+", line)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One code cell."""
+
+    name: str  #: its id, or its number among all cells if it has no id
+    source: str
+    index: int  #: its place among all cells
+
+
+def _code_cells(text: str) -> list[_Cell]:
+    """Return the code cells of a notebook in order.
+
+    Raises ValueError for a text that is no notebook or has a format before 4.
+    """
+    data = json.loads(text)
+    if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
+        raise ValueError("it has no list of cells (for formats before 4, run `jupyter nbconvert --to notebook` first)")
+    cells = []
+    for index, cell in enumerate(data["cells"]):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code" or "source" not in cell:
+            continue
+        source = cell["source"]
+        if isinstance(source, list) and all(isinstance(line, str) for line in source):
+            source = "".join(source)
+        if not isinstance(source, str):
+            raise ValueError(f"the source of cell {index + 1} is not a string")
+        cells.append(_Cell(str(cell.get("id") or index + 1), source, index))
+    return cells
+
+
+def _with_sources(text: str, cells: list[_Cell], sources: Mapping[int, str]) -> str:
+    """Return the text with the sources of some cells replaced.
+
+    All else is as it was where the text is laid out as `json` does it, with any indentation; else it is laid out anew,
+    as Jupyter does when it saves.
+    """
+    data = json.loads(text)
+    form = _form(data, text.strip())
+    for number, source in sources.items():
+        cell = data["cells"][cells[number].index]
+        lines = [line for line in re.split(r"(?<=\n)", source) if line]
+        cell["source"] = lines if isinstance(cell["source"], list) else source
+    return json.dumps(data, **form) + text[len(text.rstrip()) :]
+
+
+def _form(data: Any, text: str) -> dict[str, Any]:
+    """Return the options with which `json` writes the data as this text; those of Jupyter where there are none."""
+    for (indent, separators), in_ascii in itertools.product(_LAYOUTS, (text.isascii(), False)):
+        form: dict[str, Any] = {"indent": indent, "ensure_ascii": in_ascii, "separators": separators}
+        if json.dumps(data, **form) == text:
+            return form
+    return {"indent": 1, "ensure_ascii": text.isascii()}

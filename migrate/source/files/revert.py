@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from migrate.errors import MigrateError
 from migrate.regular_files import read_regular
 from migrate.source.files.atomic_write import check_writable, write_atomically
 from migrate.source.files.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
-from migrate.source.files.patch_inverse import RegionChanged, undo
 from migrate.source.files.path_lookup import printable
 from migrate.source.files.staying_inside import is_walked
+
+_RANGE = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def still_converted(done: Sequence[Reverted]) -> list[str]:
 
 
 def _in_journals(paths: Sequence[str]) -> list[_Stored]:
-    found: list[_Stored] = []
+    stored: list[_Stored] = []
     for text in paths or ["."]:
         path = Path(text)
         if path.is_dir():
@@ -100,10 +102,10 @@ def _in_journals(paths: Sequence[str]) -> list[_Stored]:
             members = [item for item in inside if not paths or _below(item.path, path)]
             if not members:
                 raise MigrateError(f"{text}: no conversion is stored here; give the files that were converted in place")
-            found += members
+            stored += members
         else:
-            found.append(_of_file(path))
-    return list({_real(item.path): item for item in found}.values())
+            stored.append(_of_file(path))
+    return list({_real(item.path): item for item in stored}.values())
 
 
 def _below(path: Path, directory: Path) -> bool:
@@ -122,11 +124,11 @@ def _all_of(journal: Journal) -> list[_Stored]:
 
 
 def _of_journal(journal: Journal) -> list[_Stored]:
-    found: dict[str, _Stored] = {}
+    stored: dict[str, _Stored] = {}
     for entry in journal.entries:
         path = Path(os.path.relpath(journal.path_of(entry)))
-        found.setdefault(entry.path, _Stored(path, journal)).entries.append(entry)
-    return list(found.values())
+        stored.setdefault(entry.path, _Stored(path, journal)).entries.append(entry)
+    return list(stored.values())
 
 
 def _of_file(path: Path) -> _Stored:
@@ -203,3 +205,85 @@ def _read(path: Path) -> bytes:
 
 def _name(path: Path) -> str:
     return printable(str(path))
+
+
+class RegionChanged(Exception):
+    """Text that the conversion wrote was changed or is missing."""
+
+
+@dataclass(frozen=True)
+class _Hunk:
+    start: int  #: line of the converted text, from 0
+    new: list[str]
+    old: list[str]
+
+    def core(self) -> _Hunk:
+        """Return the hunk without its context lines."""
+        shorter = min(len(self.new), len(self.old))
+        first = next((n for n in range(shorter) if self.new[n] != self.old[n]), shorter)
+        most = shorter - first
+        last = next((n for n in range(most) if self.new[-1 - n] != self.old[-1 - n]), most)
+        ends = len(self.new) - last, len(self.old) - last
+        return _Hunk(self.start + first, self.new[first : ends[0]], self.old[first : ends[1]])
+
+
+def undo(text: str, diff: str, *, merge: bool = False) -> str:
+    """Return the text before the conversion; with `merge`, later changes elsewhere in the text are kept.
+
+    Raises RegionChanged if text that the conversion wrote was changed since.
+    """
+    lines, result, position = _lines(text), list[str](), 0
+    for hunk in _hunks(_lines(diff)):
+        placed = _find(lines, hunk, position) if merge else hunk
+        if (
+            placed is None
+            or lines[placed.start : placed.start + len(placed.new)] != placed.new
+            or placed.start < position
+        ):
+            raise RegionChanged("".join(hunk.core().new or hunk.new))
+        result += [*lines[position : placed.start], *placed.old]
+        position = placed.start + len(placed.new)
+    return "".join([*result, *lines[position:]])
+
+
+def _find(lines: Sequence[str], hunk: _Hunk, position: int) -> _Hunk | None:
+    """Return the hunk at the only position where it matches, with its context lines or else without them."""
+    for wanted in (hunk, hunk.core()):
+        size = len(wanted.new)
+        places = [n for n in range(position, len(lines) - size + 1) if list(lines[n : n + size]) == wanted.new]
+        if size and len(places) == 1:
+            return _Hunk(places[0], wanted.new, wanted.old)
+    return None
+
+
+def _hunks(lines: list[str]) -> Iterator[_Hunk]:
+    position = 2  # after the two header lines
+    while position < len(lines):
+        match = _RANGE.match(lines[position])
+        if match is None:
+            raise RegionChanged(lines[position])
+        olds, news = int(match[1] or 1), int(match[3] or 1)
+        hunk = _Hunk(int(match[2]) - (1 if news else 0), [], [])
+        position += 1
+        while position < len(lines) and (len(hunk.old) < olds or len(hunk.new) < news):
+            position += _add(hunk, lines, position)
+        yield hunk
+
+
+def _add(hunk: _Hunk, lines: list[str], position: int) -> int:
+    """Add a line of a diff to the hunk; return how many lines of the diff were consumed."""
+    mark, text = lines[position][0], lines[position][1:]
+    unended = lines[position + 1 : position + 2] == ["\\ No newline at end of file\n"]
+    if unended:
+        text = text.removesuffix("\n")
+    if mark in " -":
+        hunk.old.append(text)
+    if mark in " +":
+        hunk.new.append(text)
+    return 2 if unended else 1
+
+
+def _lines(text: str) -> list[str]:
+    """Split at line feeds only, as diffs are made."""
+    parts = text.split("\n")
+    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

@@ -44,8 +44,8 @@ def weight(entry: str, rule: str) -> int:
 
 def names(entry: str, rules: Iterable[str]) -> list[str]:
     """Return the ids that an entry matches: the rule with that id, or all with that prefix."""
-    found = list(rules)
-    return [entry] if entry in found else [rule for rule in found if weight(entry, rule) > 0]
+    listed = list(rules)
+    return [entry] if entry in listed else [rule for rule in listed if weight(entry, rule) > 0]
 
 
 def parse(texts: Sequence[str]) -> tuple[str, ...]:

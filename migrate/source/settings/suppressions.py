@@ -63,24 +63,24 @@ class Comments:
     def at_ends(self, rule: str, place: Location) -> Comment | None:
         """Return the comment on the first or the last line of `place`, and mark it as used."""
         ends = (place.line, place.end_line) if place.line > 0 else ()
-        return next((found for end in ends if (found := self.on(rule, end, end)) is not None), None)
+        return next((comment for end in ends if (comment := self.on(rule, end, end)) is not None), None)
 
 
 def read_comments(text: str) -> Comments:
     """Return the ignore comments of a valid Python file."""
-    found = Comments()
+    comments = Comments()
     if WORD not in text.lower():
-        return found
+        return comments
     tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="").readline))
     code = sorted({line for t in tokens if t.type not in BLANK for line in range(t.start[0], t.end[0] + 1)})
     for token in tokens:
         match = MARK.search(token.string) if token.type == tokenize.COMMENT else None
         if match is not None:
-            _add(found, token, match, code)
-    return found
+            _add(comments, token, match, code)
+    return comments
 
 
-def _add(found: Comments, token: tokenize.TokenInfo, match: re.Match[str], code: list[int]) -> None:
+def _add(comments: Comments, token: tokenize.TokenInfo, match: re.Match[str], code: list[int]) -> None:
     line = token.start[0]
     alone = line not in code
     after = next((number for number in code if number > line), line) if alone else line
@@ -88,9 +88,9 @@ def _add(found: Comments, token: tokenize.TokenInfo, match: re.Match[str], code:
     text = f"# migrate: ignore{match['file'] or ''}{'[' + ', '.join(rules) + ']' if rules else ''}"
     comment = Comment(line, frozenset({line, after}), rules, match["reason"].strip(" -:"), text)
     if match["file"] and alone:
-        found.whole_file = comment
+        comments.whole_file = comment
     else:
-        found.lines.append(comment)
+        comments.lines.append(comment)
 
 
 def keep_file(path: str, comments: Comments) -> Finding | None:
@@ -106,12 +106,12 @@ def choose(
     path: str, findings: Iterable[Finding], selection: Selection, comments: Comments, known: Iterable[str]
 ) -> Iterator[Finding]:
     """Yield selected findings, as notes at ignore comments, and a finding for each comment without effect."""
-    made: set[int] = set()
+    used: set[int] = set()
     for finding in findings:
         here = finding.location.path == path
         comment = None
         if here and finding.state in DONE:
-            made |= {finding.location.line, finding.location.end_line}
+            used |= {finding.location.line, finding.location.end_line}
         elif here and finding.state is not State.FAILED:
             comment = comments.at_ends(finding.rule, finding.location)
         if comment is not None and finding.remains:
@@ -120,7 +120,7 @@ def choose(
         if finding.state in DONE | {State.FAILED} or finding.rule == RULE or selection.wants(finding.rule):
             yield finding
     unused = [comment for comment in comments.lines if not comment.used and selection.wants(RULE)]
-    yield from _without_effect(path, unused, selection, sorted(known), made)
+    yield from _without_effect(path, unused, selection, sorted(known), used)
 
 
 def _without_effect(

@@ -23,8 +23,8 @@ from .steps import Steps
 def enter(settings: dict[str, Any]) -> None:
     """Trace this process; TensorFlow has just been imported."""
     importlib.import_module("_recmigrate_kept_code").keep_code()  # before there are ops, whose stacks are recorded
-    given = Settings(**settings["trace"])
-    parts = Parts(given, settings["parts"], Program(given.root))
+    own = Settings(**settings["trace"])
+    parts = Parts(own, settings["parts"], Program(own.root))
 
     def counted(last: bool) -> None:
         parts.count = steps.count
@@ -35,7 +35,7 @@ def enter(settings: dict[str, Any]) -> None:
         elif not steps.is_over:
             parts.from_time_to_time()
 
-    steps = Steps(given.steps, counted)
+    steps = Steps(own.steps, counted)
     sessions = _Noted(steps, parts)
     with sessions.unharmed():  # a version of TensorFlow may lack what is watched
         sessions.install()

@@ -14,12 +14,12 @@ def install(sessions: Sessions) -> None:
     import tensorflow as tf
 
     def around(original: Any, model: Any, *arguments: Any, **named: Any) -> Any:
-        made = original(model, *arguments, **named)
-        function = getattr(model, "train_function", None) or made
+        result = original(model, *arguments, **named)
+        function = getattr(model, "train_function", None) or result
         if function is None or hasattr(function, "_recmigrate_steps"):
-            return made
+            return result
         model.train_function = _step(sessions, model, function)
-        return None if made is None else model.train_function
+        return None if result is None else model.train_function
 
     name = "make_train_function"
     owner = next((kind for kind in tf.keras.Model.__mro__ if name in vars(kind)), tf.keras.Model)  # Keras 3 inherits it

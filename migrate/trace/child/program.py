@@ -27,8 +27,8 @@ class Program:
         try:
             return self._known[name]
         except KeyError:
-            found = self._known[name] = self._find(name)
-            return found
+            path = self._known[name] = self._find(name)
+            return path
 
     def lines(self, stack: Iterable[tuple[str, int | None]]) -> list[tuple[str, int]]:
         """Return the program's lines of a stack of files and lines, the innermost first."""

@@ -190,11 +190,11 @@ class Sessions:
 def flat_fetches(fetches: Any) -> Iterator[Any]:
     """Yield the single fetches of a structure, as `Session.run` takes it."""
     if isinstance(fetches, Mapping):
-        for one in fetches.values():
-            yield from flat_fetches(one)
+        for fetch in fetches.values():
+            yield from flat_fetches(fetch)
     elif isinstance(fetches, list | tuple):
-        for one in fetches:
-            yield from flat_fetches(one)
+        for fetch in fetches:
+            yield from flat_fetches(fetch)
     elif hasattr(type(fetches), "__attrs_attrs__"):
         for attribute in type(fetches).__attrs_attrs__:
             yield from flat_fetches(getattr(fetches, attribute.name))
@@ -204,9 +204,9 @@ def flat_fetches(fetches: Any) -> Iterator[Any]:
 
 def elements_of(graph: Any, fetches: Iterable[Any]) -> Iterator[Any]:
     """Yield the ops and tensors of a graph that fetches stand for."""
-    for one in fetches:
-        parts = [getattr(one, name) for name in _COMPONENTS if hasattr(one, name)]
-        for part in parts if parts and not hasattr(one, "op_def") else [one]:
+    for fetch in fetches:
+        parts = [getattr(fetch, name) for name in _COMPONENTS if hasattr(fetch, name)]
+        for part in parts if parts and not hasattr(fetch, "op_def") else [fetch]:
             try:
                 element = graph.as_graph_element(part.decode() if isinstance(part, bytes) else part)
             except (TypeError, ValueError, KeyError, AttributeError):
@@ -232,10 +232,10 @@ def _floats(fetches: Any, result: Any) -> list[tuple[Any, Any]]:
     return [(one, value) for one, value in pairs if _is_number(one) and value is not None]
 
 
-def _tensor(one: Any) -> Any:
+def _tensor(fetch: Any) -> Any:
     """Return the values of sparse or indexed ones; an op has a method of that name."""
-    values = getattr(one, "values", one)
-    return one if callable(values) else values
+    values = getattr(fetch, "values", fetch)
+    return fetch if callable(values) else values
 
 
 def _behind(graph: Any, fetches: Iterable[Any]) -> list[Any]:

@@ -56,13 +56,13 @@ class Buckets:
     def note(self, graph: Any, asked: Any, values: Any) -> None:
         """Note the values of what was fetched."""
         ids, hashed = self._of(graph, asked)
-        for (table, _, product), found in zip(ids, values[0], strict=True):
-            self._ids.setdefault(table, set()).update((found[:, 1] if product else found).ravel().tolist())
+        for (table, _, product), row_values in zip(ids, values[0], strict=True):
+            self._ids.setdefault(table, set()).update((row_values[:, 1] if product else row_values).ravel().tolist())
         for (table, key, op, _), (raw, row) in zip(hashed, values[1], strict=True):
             rows = self._noted.raw.setdefault(table, {})
             words = _crossed(op, raw) if op.type == _CROSS else raw.ravel().tolist()
-            for one, bucket in zip(words, row.ravel().tolist(), strict=True):
-                rows.setdefault(f"{key}{bucket}", Counter())[one] += 1
+            for word, bucket in zip(words, row.ravel().tolist(), strict=True):
+                rows.setdefault(f"{key}{bucket}", Counter())[word] += 1
         for table, seen in self._ids.items():
             self._noted.needed.setdefault(table, {})[len(self._noted.seconds) - 1] = len(seen)
 

@@ -23,8 +23,8 @@ def enter(settings: dict[str, Any]) -> None:
     from .own_paths import OwnPaths
     from .watched import Watched
 
-    given = Settings(**settings["trial"])
-    noted = Noted(given)
+    own = Settings(**settings["trial"])
+    noted = Noted(own)
     _seed_what_is_not()
     if settings["install"] is not None:
         _log_to(noted)
@@ -34,8 +34,8 @@ def enter(settings: dict[str, Any]) -> None:
             noted.installed = rewriter.install(**settings["install"])
         except Exception as error:
             noted.faults.append(f"the rewriter cannot be installed: {error}")
-    watched = Watched(given, noted)
-    OwnPaths(given.folder, lambda: watched.steps.count > 0).install()
+    watched = Watched(own, noted)
+    OwnPaths(own.folder, lambda: watched.steps.count > 0).install()
     watched.install()
     keras_steps.install(watched)
     process = os.getpid()

@@ -43,8 +43,10 @@ class OwnPaths:
             _replacing(model, name, 1, "filepath", replace)
         for paths, replace in ((_WRITES, self._written), (_READS, self._read)):
             for module, owner, name, place, argument in paths:
-                found: Any = importlib.import_module(f"tensorflow.python.{module}")
-                _replacing(getattr(found, owner) if owner else found, name, place, argument, replace)
+                module_of_files: Any = importlib.import_module(f"tensorflow.python.{module}")
+                _replacing(
+                    getattr(module_of_files, owner) if owner else module_of_files, name, place, argument, replace
+                )
 
         def state_file(original: Any, *arguments: Any, **named: Any) -> Any:
             return self._read(original(*arguments, **named))
@@ -87,12 +89,12 @@ class OwnPaths:
 
 def _replacing(owner: Any, name: str, place: int, argument: str, replace: Callable[[Any], Any]) -> None:
     def around(original: Any, *arguments: Any, **named: Any) -> Any:
-        given = list(arguments)
-        if len(given) > place:
-            given[place] = replace(given[place])
+        replaced = list(arguments)
+        if len(replaced) > place:
+            replaced[place] = replace(replaced[place])
         elif argument in named:
             named[argument] = replace(named[argument])
-        return original(*given, **named)
+        return original(*replaced, **named)
 
     around.__qualname__ = f"{name}.{argument}"
     wrap(owner, name, around)

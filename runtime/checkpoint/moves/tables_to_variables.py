@@ -105,7 +105,7 @@ def _others(bundle: Bundle, rest: Sequence[str], wanted: Bundle | None, written:
     if wanted is None:
         kept = {name: name for name in rest if not _POWER.fullmatch(name)}
         return kept | {power: _one_of(bundle, names) for power, names in powers.items()}
-    found = {}
+    copied = {}
     for name, shape in wanted.shapes.items():
         if name in written:
             continue
@@ -121,8 +121,8 @@ def _others(bundle: Bundle, rest: Sequence[str], wanted: Bundle | None, written:
                 f"`{name}` has shape {bundle.shapes[old]} in {bundle.path} but {shape} in {wanted.path}: they are not "
                 "checkpoints of one model"
             )
-        found[name] = old
-    return found
+        copied[name] = old
+    return copied
 
 
 def _one_of(bundle: Bundle, names: Sequence[str]) -> str:
@@ -202,13 +202,13 @@ class _Table:
             return {slot: known[1 + at][0] for at, slot in enumerate(slots)}
         if like is None:
             return dict(zip(slots, v1_slot_names(variable, rule, slots), strict=True))
-        found = find_slots(like, variable, rule, slots) if slots else {}
-        if slots and not found:
+        names = find_slots(like, variable, rule, slots) if slots else {}
+        if slots and not names:
             raise CheckpointError(
                 f"{like.path} holds no slots of `{variable}` for the optimizer {rule} of {self._reader.bundle.path}: "
                 "give a checkpoint of the original after its first step"
             )
-        return found
+        return names
 
     def write(self, writer: BlockWriter) -> MovedBack:
         """Write the variable and its slots."""

@@ -115,9 +115,9 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
     rows = values.reshape(len(values), -1)
     wanted = optimizer_slots(move.optimizer) if move.optimizer else ()
     by_name = find_slots(bundle, move.variable, move.optimizer, wanted) if move.optimizer else {}
-    found = {slot: by_name[slot] for slot in wanted if by_name}  # in the order of a row
-    slots: list[NDArray[np.float32]] = [bundle.read(tensor).reshape(rows.shape) for tensor in found.values()]
-    kind = optimizer_kind(move.optimizer) if move.optimizer and (found or not wanted) else 0
+    tensor_of = {slot: by_name[slot] for slot in wanted if by_name}  # in the order of a row
+    slots: list[NDArray[np.float32]] = [bundle.read(tensor).reshape(rows.shape) for tensor in tensor_of.values()]
+    kind = optimizer_kind(move.optimizer) if move.optimizer and (tensor_of or not wanted) else 0
     meta = [2, table_seed(None, move.table, 0), rows.shape[1], len(slots), kind, *([0] * len(slots))]
     if move.buckets is not None:
         if move.buckets.rows != len(rows):
@@ -132,16 +132,16 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
     tensors = {f"{move.table}-{part}": array for part, array in zip(PARTS, parts, strict=True)}
     tensors[move.table] = np.zeros([0, rows.shape[1]], np.float32)
     count, dim = rows.shape
-    return Moved(move, count, dim, tuple(found)), tensors, {move.variable, *found.values()}
+    return Moved(move, count, dim, tuple(tensor_of)), tensors, {move.variable, *tensor_of.values()}
 
 
 def _counters(tensors: Mapping[str, Any], like: Bundle | None, source: str) -> dict[str, Any]:
     """Return Adam's step counters under the names of the tables' Adam: those of `like`, or all that it may have."""
-    found = {name: match[1] for name in tensors if (match := _POWER.fullmatch(name))}
-    counted = {power: tensors[name] for name, power in found.items()}
-    if any(not np.array_equal(tensors[name], counted[power]) for name, power in found.items()):
+    powers = {name: match[1] for name in tensors if (match := _POWER.fullmatch(name))}
+    counted = {power: tensors[name] for name, power in powers.items()}
+    if any(not np.array_equal(tensors[name], counted[power]) for name, power in powers.items()):
         raise CheckpointError(
-            f"{source} has different step counts in {', '.join(sorted(found))}, and which are those of the tables is "
+            f"{source} has different step counts in {', '.join(sorted(powers))}, and which are those of the tables is "
             "not known: fill the tables in the converted program with warm_start(table, path, variable_name)"
         )
     if like is None:

@@ -49,15 +49,15 @@ def restore_tables(folder: str, tables: Any, slots: bool = True) -> None:
         RanksError: a table was not saved there by all ranks, or this is a v1 graph.
     """
     # Read and check all files before any table changes.
-    found = [(table, _read(str(Path(folder) / name), table)) for name, table in _named(tables).items()]
-    for table, parts in found:
+    stored = [(table, _read(str(Path(folder) / name), table)) for name, table in _named(tables).items()]
+    for table, parts in stored:
         if slots:
             rows = [shares.own_rows(table, (one.keys, one.values, one.slots, one.meta)) for one in parts]
             with table.written():
                 native.ops().rec_table_import(table.handle, *shares.merged(table, rows))
         else:
-            for one in parts:
-                table.import_rows(one.keys, one.values)
+            for part in parts:
+                table.import_rows(part.keys, part.values)
 
 
 def _read(prefix: str, table: Table) -> list[TableRows]:
@@ -71,17 +71,17 @@ def _read(prefix: str, table: Table) -> list[TableRows]:
     return parts
 
 
-def _named(given: Any) -> dict[str, Table]:
+def _named(tables: Any) -> dict[str, Table]:
     """Return tables by their names, after checks."""
     if not tf.executing_eagerly():
         raise RanksError("save_tables and restore_tables need eager mode: in a v1 graph use the Saver on every rank")
-    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, (Table, tf.Variable)) else [given]
-    found: dict[str, Table] = {}
-    for one in listed:
-        table = one.table if isinstance(one, Anchor) else one
+    listed = list(tables) if isinstance(tables, Iterable) and not isinstance(tables, (Table, tf.Variable)) else [tables]
+    by_name: dict[str, Table] = {}
+    for item in listed:
+        table = item.table if isinstance(item, Anchor) else item
         if not isinstance(table, Table):
-            raise TypeError(f"save_tables and restore_tables take tables, not {type(one).__name__}: leave it out")
-        if table.table_name in found:
+            raise TypeError(f"save_tables and restore_tables take tables, not {type(item).__name__}: leave it out")
+        if table.table_name in by_name:
             raise ValueError(f"two tables are called `{table.table_name}`: create them with different names")
-        found[table.table_name] = table
-    return found
+        by_name[table.table_name] = table
+    return by_name

@@ -54,13 +54,13 @@ def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     held, parts = _tables_of(checkpoint), checkpoint_parts.parts_of(prefix)
     for part in parts:
         read_all(part)
-    found: list[list[shares.Rows]] = [[] for _ in held]
+    shares_of_tables: list[list[shares.Rows]] = [[] for _ in held]
     for part in parts:
         with parts_together():
             checkpoint.read(part).expect_partial()
-        for table, rows in zip(held, found, strict=True):
+        for table, rows in zip(held, shares_of_tables, strict=True):
             rows.append(shares.own_rows(table, [np.asarray(one) for one in table.snapshot()]))
-    for table, rows in zip(held, found, strict=True):
+    for table, rows in zip(held, shares_of_tables, strict=True):
         with table.written():
             native.ops().rec_table_import(table.handle, *shares.merged(table, rows))
 
@@ -75,5 +75,5 @@ def _refuse_graphs() -> None:
 
 def _tables_of(checkpoint: Any) -> list[Table]:
     """Return the eager tables that the checkpoint contains."""
-    found = {id(one) for one in tf.train.TrackableView(checkpoint).descendants() if isinstance(one, TableResource)}
-    return [table for table in tables() if id(table.resource) in found]
+    resources = {id(one) for one in tf.train.TrackableView(checkpoint).descendants() if isinstance(one, TableResource)}
+    return [table for table in tables() if id(table.resource) in resources]

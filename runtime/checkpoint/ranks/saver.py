@@ -103,8 +103,8 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         bundles = [Bundle(save_path)]
         if not all(one.is_in(bundles[0]) for one in self._imports):
             bundles = [Bundle(part) for part in checkpoint_parts.parts_of(save_path)]
-        for one in self._imports:
-            one.run(sess, bundles)
+        for importer in self._imports:
+            importer.run(sess, bundles)
 
     def _require_slots(self) -> None:
         """Refuse to leave out optimizer slots of a counted table, which are separate tables."""

@@ -62,8 +62,8 @@ class Import:
             session.run(self._op)
             return
         name = self._table.table_name
-        found = [shares.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles]
-        session.run(self._op, dict(zip(self._given, shares.merged(self._table, found), strict=True)))
+        own = [shares.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles]
+        session.run(self._op, dict(zip(self._given, shares.merged(self._table, own), strict=True)))
 
 
 class CountedImport:
@@ -119,10 +119,10 @@ def _counted_rows(table: CountedTable, name: str, bundles: Sequence[Bundle]) -> 
         CheckpointError: a bundle has no rows of the variable, or a file is damaged.
     """
     slots = table.slots.names
-    found = [_read(table, bundle, stem, slots) for bundle in bundles for stem in _stems_in(bundle, name)]
+    read = [_read(table, bundle, stem, slots) for bundle in bundles for stem in _stems_in(bundle, name)]
     # Bloom counters cannot be split by key, but counters of ranks that share no key with this one are left out.
     bloom = [_counters(bundle, stem) for bundle in _sharing(bundles) for stem in _stems(bundle, name)]
-    keys, freqs, versions, values, waiting, states = zip(*found, strict=True)
+    keys, freqs, versions, values, waiting, states = zip(*read, strict=True)
     return checkpoint_layout.Rows(
         np.concatenate(keys),
         np.concatenate(freqs),
@@ -187,8 +187,8 @@ def _there(bundle: Bundle, name: str) -> _Ints:
 
 def _noted(bundle: Bundle, name: str, keys: _Ints, value: int) -> _Ints:
     """Return the values recorded for keys, or `value` for each key if there are none."""
-    found = _there(bundle, name)
-    return found if len(found) == len(keys) else np.full(len(keys), value, np.int64)
+    noted = _there(bundle, name)
+    return noted if len(noted) == len(keys) else np.full(len(keys), value, np.int64)
 
 
 def _counters(bundle: Bundle, stem: str) -> list[NDArray[Any]]:

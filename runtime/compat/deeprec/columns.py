@@ -133,7 +133,7 @@ def _column(
 
     def make(name: str, dim: int, initializer: Any, trainable: bool) -> Sequence[CountedTable]:
         with creating():
-            made = get_embedding_variable(
+            variable = get_embedding_variable(
                 name,
                 dim,
                 key_dtype=dtype,
@@ -143,7 +143,7 @@ def _column(
                 steps_to_live=steps_to_live,
                 ev_option=option,
             )
-        return [one.table for one in ([made] if isinstance(made, EmbeddingVariable) else made)]
+        return [one.table for one in ([variable] if isinstance(variable, EmbeddingVariable) else variable)]
 
     return key_column(key, dtype, make)
 
@@ -209,12 +209,14 @@ def linear_model(
     zeros = v1.zeros_initializer()
     sums = [stock(features, others, *settings)] if others else []
     with v1.variable_scope(None, default_name="linear_model"):
-        for one in own:
-            made = v1.feature_column.embedding_column(one, units, sparse_combiner, zeros, trainable=trainable)
-            found: dict[Any, Any] = {}
-            sums.append(v1.feature_column.input_layer(features, [made], cols_to_vars=found))
+        for column_of_keys in own:
+            embedding = v1.feature_column.embedding_column(
+                column_of_keys, units, sparse_combiner, zeros, trainable=trainable
+            )
+            variables: dict[Any, Any] = {}
+            sums.append(v1.feature_column.input_layer(features, [embedding], cols_to_vars=variables))
             if cols_to_vars is not None:
-                cols_to_vars[one] = found[made]
+                cols_to_vars[column_of_keys] = variables[embedding]
         if others:
             return tf.add_n(sums)
         bias = v1.get_variable("bias_weights", [units], initializer=zeros, trainable=trainable)

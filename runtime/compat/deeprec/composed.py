@@ -56,9 +56,9 @@ class DynamicEmbeddingVariable(Composed):
         tables = tables_of(self.blocks[at])
         assert tables is not None
         places = tf.where(numbers > at)
-        found = counted.lookup(tables, tf.gather_nd(keys, places))
+        block = counted.lookup(tables, tf.gather_nd(keys, places))
         dim = tables[0].dim
-        spread = tf.scatter_nd(places, found, tf.cast(tf.concat([tf.shape(keys), [dim]], 0), tf.int64))
+        spread = tf.scatter_nd(places, block, tf.cast(tf.concat([tf.shape(keys), [dim]], 0), tf.int64))
         spread.set_shape(keys.shape.concatenate([dim]))
         return spread
 

@@ -2,58 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.internal import enum_type_wrapper
+
 __all__ = ["CacheStrategy", "EmbeddingVariableType", "SlotType", "StorageType"]
 
 
-class Enum:
-    """Names of ints, as protobuf's `EnumTypeWrapper` gives them: `StorageType.DRAM`, `.Name(1)`, `.Value("DRAM")`."""
-
-    def __init__(self, name: str, numbers: dict[str, int]) -> None:
-        """Take the numbers by their names."""
-        self._name, self._numbers = name, numbers
-
-    def __getattr__(self, name: str) -> int:
-        """Return the number of a name."""
-        numbers: dict[str, int] = self.__dict__.get("_numbers", {})
-        if name not in numbers:
-            raise AttributeError(f"{self.__dict__.get('_name')} has no value {name}: it has {', '.join(numbers)}")
-        return numbers[name]
-
-    def Name(self, number: int) -> str:
-        """Return the name of a number.
-
-        Raises:
-            ValueError: there is none.
-        """
-        for name, known in self._numbers.items():
-            if known == number:
-                return name
-        raise ValueError(f"Enum {self._name} has no name defined for value {number!r}")
-
-    def Value(self, name: str) -> int:
-        """Return the number of a name.
-
-        Raises:
-            ValueError: there is none.
-        """
-        if name not in self._numbers:
-            raise ValueError(f"Enum {self._name} has no value defined for name {name!r}")
-        return self._numbers[name]
-
-    def keys(self) -> list[str]:
-        """Return the names."""
-        return list(self._numbers)
-
-    def values(self) -> list[int]:
-        """Return the numbers."""
-        return list(self._numbers.values())
-
-    def items(self) -> list[tuple[str, int]]:
-        """Return names with their numbers."""
-        return list(self._numbers.items())
+def _enum(name: str, numbers: dict[str, int]) -> Any:
+    """Return protobuf's wrapper of an enum with these numbers: `StorageType.DRAM`, `.Name(1)`, `.Value("DRAM")`."""
+    file = descriptor_pb2.FileDescriptorProto(name=f"recmigrate/{name}.proto", package="recmigrate")
+    enum = file.enum_type.add(name=name)
+    for value, number in numbers.items():
+        enum.value.add(name=value, number=number)
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return enum_type_wrapper.EnumTypeWrapper(pool.FindEnumTypeByName(f"recmigrate.{name}"))
 
 
-StorageType = Enum(
+StorageType = _enum(
     "StorageType",
     {
         "DEFAULT": 0,
@@ -77,6 +45,6 @@ StorageType = Enum(
         "DRAM_PMEM_LEVELDB": 1005,
     },
 )
-CacheStrategy = Enum("CacheStrategy", {"LRU": 0, "LFU": 1})
-SlotType = Enum("SlotType", {"EMBEDDING_VARIABLE": 0, "VARIABLE": 1})
-EmbeddingVariableType = Enum("EmbeddingVariableType", {"IMMUTABLE": 0, "MUTABLE": 1})
+CacheStrategy = _enum("CacheStrategy", {"LRU": 0, "LFU": 1})
+SlotType = _enum("SlotType", {"EMBEDDING_VARIABLE": 0, "VARIABLE": 1})
+EmbeddingVariableType = _enum("EmbeddingVariableType", {"IMMUTABLE": 0, "MUTABLE": 1})

@@ -29,10 +29,10 @@ class _Linear:
             ValueError: an input has not two dimensions, or its width is not known.
         """
         inputs = _listed(args)
-        for one in inputs:
-            if one.shape.rank != 2 or one.shape[1] is None:
+        for tensor in inputs:
+            if tensor.shape.rank != 2 or tensor.shape[1] is None:
                 raise ValueError(
-                    f"_Linear got an input of shape {one.shape}: give tensors [batch, width] of known width"
+                    f"_Linear got an input of shape {tensor.shape}: give tensors [batch, width] of known width"
                 )
         width, dtype = sum(int(one.shape[1]) for one in inputs), inputs[0].dtype
         zeros = v1.zeros_initializer()
@@ -41,8 +41,8 @@ class _Linear:
 
     def __call__(self, args: Any) -> tf.Tensor:
         """Return the inputs times the kernel, plus the bias: [batch, output_size]."""
-        found = tf.matmul(tf.concat(_listed(args), 1), self._kernel)
-        return found if self._bias is None else tf.nn.bias_add(found, self._bias)
+        outputs = tf.matmul(tf.concat(_listed(args), 1), self._kernel)
+        return outputs if self._bias is None else tf.nn.bias_add(outputs, self._bias)
 
 
 def _listed(args: Any) -> list[Any]:
@@ -156,10 +156,16 @@ def weighted_sum_from_feature_columns(
 
     A row of ids counts as the sum of their weights. All variables begin at zero.
     """
-    found: dict[Any, list[Any]] = {}
+    variables: dict[Any, list[Any]] = {}
     with v1.variable_scope(scope, default_name="weighted_sum_from_feature_columns"):
         outputs = v1.feature_column.linear_model(
-            columns_to_tensors, feature_columns, num_outputs, "sum", weight_collections, trainable, cols_to_vars=found
+            columns_to_tensors,
+            feature_columns,
+            num_outputs,
+            "sum",
+            weight_collections,
+            trainable,
+            cols_to_vars=variables,
         )
-    (bias,) = found.pop("bias")
-    return outputs, found, bias
+    (bias,) = variables.pop("bias")
+    return outputs, variables, bias

@@ -95,8 +95,8 @@ def get_embedding_variable(
     parts = _parts(partitioner or scope.partitioner, embedding_dim)
     if parts is None:
         return make(full, None, settings)
-    made = [make(f"{full}/part_{i}", (full, i, parts), settings) for i in range(parts)]
-    return PartitionedEmbeddingVariable(full, made)
+    variables = [make(f"{full}/part_{i}", (full, i, parts), settings) for i in range(parts)]
+    return PartitionedEmbeddingVariable(full, variables)
 
 
 def _make(
@@ -109,7 +109,7 @@ def _make(
     share: tuple[str, int, int] | None,
     settings: dict[str, Any],
 ) -> EmbeddingVariable:
-    made: EmbeddingVariable = counted_table(
+    variable_of_table: EmbeddingVariable = counted_table(
         name,
         dim,
         key_dtype,
@@ -118,8 +118,8 @@ def _make(
         lambda table: EmbeddingVariable(table, ev_option=option, **settings),
         share,
     ).variable
-    v1.add_to_collection(variable.EV_INIT_VAR_OPS, made.initializer)
-    return made
+    v1.add_to_collection(variable.EV_INIT_VAR_OPS, variable_of_table.initializer)
+    return variable_of_table
 
 
 def _check(name: Any, dim: Any, key_dtype: Any, value_dtype: Any, option: Any) -> None:
@@ -215,10 +215,10 @@ def _bloom(filter_option: Any) -> CountingBloom | None:
 def _parts(partitioner: Any, dim: int) -> int | None:
     if partitioner is None:
         return None
-    found = list(partitioner(shape=tf.TensorShape([_ROWS, dim]), dtype=tf.float32))
-    if any(count != 1 for count in found[1:]):
-        raise ValueError(f"the partitioner of an EmbeddingVariable splits {found}: it can only split the keys")
-    return int(found[0])
+    counts = list(partitioner(shape=tf.TensorShape([_ROWS, dim]), dtype=tf.float32))
+    if any(count != 1 for count in counts[1:]):
+        raise ValueError(f"the partitioner of an EmbeddingVariable splits {counts}: it can only split the keys")
+    return int(counts[0])
 
 
 _ROWS = 1 << 30  # the number of rows in the shape for a partitioner

@@ -56,9 +56,11 @@ def group_embedding_lookup_sparse(
             if is_sequence
             else f"combiners {unknown} are unknown: use some of {_COMBINERS}"
         )
-    for given in ids:
-        if not isinstance(given, (tf.SparseTensor, tf.RaggedTensor)):
-            raise TypeError(f"sp_ids of a group are {type(given).__name__}: give SparseTensors or RaggedTensors")
+    for ids_of_lookup in ids:
+        if not isinstance(ids_of_lookup, (tf.SparseTensor, tf.RaggedTensor)):
+            raise TypeError(
+                f"sp_ids of a group are {type(ids_of_lookup).__name__}: give SparseTensors or RaggedTensors"
+            )
     with tf.name_scope(name or "group_embedding_lookup"):
         return _each(list(zip(variables, map(_sparse, ids), map(_sparse, weights), ways, strict=True)))
 
@@ -67,8 +69,8 @@ def _each(lookups: list[tuple[Any, Any, Any, str]]) -> list[tf.Tensor]:
     """Look up the EmbeddingVariables together, and other variables one by one."""
     tables = [_tables(variable) for variable, *_ in lookups]
     grouped = [(own, *rest) for own, (_, *rest) in zip(tables, lookups, strict=True) if own is not None]
-    found = iter(lookup_sparse_all(grouped) if grouped else [])
-    return [_combined(*one) if own is None else next(found) for own, one in zip(tables, lookups, strict=True)]
+    together = iter(lookup_sparse_all(grouped) if grouped else [])
+    return [_combined(*one) if own is None else next(together) for own, one in zip(tables, lookups, strict=True)]
 
 
 def _tables(variable: Any) -> list[CountedTable] | None:
@@ -76,15 +78,15 @@ def _tables(variable: Any) -> list[CountedTable] | None:
     return None if isinstance(variable, Composed) else tables_of(variable)
 
 
-def _sparse(given: Any) -> Any:
-    return given.to_sparse() if isinstance(given, tf.RaggedTensor) else given
+def _sparse(ids: Any) -> Any:
+    return ids.to_sparse() if isinstance(ids, tf.RaggedTensor) else ids
 
 
 def _combined(variable: Any, ids: Any, weights: Any, combiner: str) -> tf.Tensor:
-    found = v1.nn.embedding_lookup_sparse(variable, ids, weights, combiner=combiner)
+    rows = v1.nn.embedding_lookup_sparse(variable, ids, weights, combiner=combiner)
     # The result ends with the last row that has an id.
-    missing = tf.cast(ids.dense_shape[0], tf.int32) - tf.shape(found)[0]
-    return tf.pad(found, [[0, missing], [0, 0]])
+    missing = tf.cast(ids.dense_shape[0], tf.int32) - tf.shape(rows)[0]
+    return tf.pad(rows, [[0, missing], [0, 0]])
 
 
 def group_embedding_lookup(
@@ -102,9 +104,9 @@ def group_embedding_lookup(
     with tf.name_scope(name or "group_embedding_lookup"):
         tables = [_tables(variable) for variable in variables]
         grouped = [(own, int_keys(one)) for own, one in zip(tables, ids, strict=True) if own is not None]
-        found = iter(lookup_all(grouped) if grouped else [])
+        together = iter(lookup_all(grouped) if grouped else [])
         return [
-            v1.nn.embedding_lookup(variable, one) if own is None else next(found)
+            v1.nn.embedding_lookup(variable, one) if own is None else next(together)
             for own, variable, one in zip(tables, variables, ids, strict=True)
         ]
 

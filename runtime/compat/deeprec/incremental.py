@@ -74,8 +74,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     def slots(self) -> list[Any]:
         """Return the current slots of each EmbeddingVariable that is saved."""
         items = self._var_list or []
-        given = items.values() if isinstance(items, Mapping) else items
-        return [item.table.slots for item in given if isinstance(item, CountedAnchor)]
+        saved = items.values() if isinstance(items, Mapping) else items
+        return [item.table.slots for item in saved if isinstance(item, CountedAnchor)]
 
     def require_slots(self, graph: Any) -> None:
         """Create the ops again if there are slots that they do not save.
@@ -166,8 +166,8 @@ class IncrementalSaver:
             self._whole = v1.placeholder(tf.string, [], name="whole")
             self._base = v1.placeholder_with_default(tf.constant(["", "", _EVERYTHING]), [3], name="base")
             self._complete = v1.placeholder(tf.bool, [], name="complete")
-        given = items.values() if isinstance(items, Mapping) else items
-        tables = [item for item in given if isinstance(item, CountedAnchor)]
+        saved = items.values() if isinstance(items, Mapping) else items
+        tables = [item for item in saved if isinstance(item, CountedAnchor)]
         self._rows = {id(item): ChangedRows(item, self._whole, self._complete) for item in tables}
         self._increments = v1.train.Saver(self._replaced(items), max_to_keep=0, name="incr_save")
 

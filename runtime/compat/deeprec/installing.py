@@ -48,11 +48,11 @@ class _Either(ModuleType):
         except AttributeError:
             return getattr(self._other, name)
         finally:
-            if _changes is not None:  # the loaded module replaces this one
+            if _changes:  # the loaded module replaces this one
                 setattr(self._owner, self._name, self)
 
 
-_changes: Changes | None = None
+_changes = Changes("runtime.compat.deeprec")
 
 
 @heeding("RECMIGRATE_DEEPREC")
@@ -73,13 +73,11 @@ def install(
             only updates do.
         hbm_device: the device of TensorFlow that has the HBM tier, as /gpu:0; by default the first GPU, if any.
     """
-    global _changes
     uninstall()
     storage.allow_hbm_as_dram(hbm_as_dram)
     storage.place_hbm(hbm_device)
     creation.let_lookups_create(lookups_create)
-    _changes = changes = Changes("runtime.compat.deeprec")
-    try:
+    with _changes.whole(uninstall) as changes:
         _add_missing(changes, tf, v1)
         for name in _INITIALIZERS:
             changes.set(tf, f"{name}_initializer", getattr(v1, f"{name}_initializer"))
@@ -88,21 +86,15 @@ def install(
         if group_ftrl:  # in every module that a program may import it from
             changes.set(v1.train.FtrlOptimizer, "table_form", optimizers.GroupFtrlOptimizer.table_form)
         add_modules(changes)
-    except BaseException:
-        uninstall()
-        raise
 
 
 def uninstall() -> None:
     """Undo `install`: restore TensorFlow and `sys.modules`."""
-    global _changes
     storage.allow_hbm_as_dram(False)
     storage.place_hbm("")
     creation.let_lookups_create(False)
     micro_batches.wanted(1)
-    if _changes is not None:
-        _changes.undo()
-        _changes = None
+    _changes.undo()
 
 
 def _add_missing(changes: Changes, to: ModuleType, source: ModuleType) -> None:
@@ -159,5 +151,5 @@ def _add_columns(changes: Changes, module: Any) -> None:
             changes.set(module, name, getattr(v1.feature_column, name))
             continue
         stock = getattr(module, name)
-        made = functools.partial(getattr(columns, name), getattr(stock, "__wrapped__", stock))
-        changes.set(module, name, functools.wraps(stock)(made))
+        column = functools.partial(getattr(columns, name), getattr(stock, "__wrapped__", stock))
+        changes.set(module, name, functools.wraps(stock)(column))

@@ -72,10 +72,10 @@ def _tables(params: Any) -> list[CountedTable]:
             f"the variable `{params.name}` has no sparse lookup: look its ids up with tf.nn.embedding_lookup and "
             "combine the rows with tf.math.segment_sum"
         )
-    found = tables_of(params)
-    if found is None:
+    tables = tables_of(params)
+    if tables is None:
         raise ValueError(f"params {params!r} is not an EmbeddingVariable: create one with get_embedding_variable")
-    return found
+    return tables
 
 
 def lookup_tier(var: Any, ids: Any) -> tf.Tensor:
@@ -104,8 +104,8 @@ def extended(stock: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..
 
     @functools.wraps(stock)
     def lookup(*args: Any, **kwargs: Any) -> Any:
-        given = args[0] if args else kwargs.get(first)
-        if not isinstance(given, Composed) and tables_of(given) is None:
+        params = args[0] if args else kwargs.get(first)
+        if not isinstance(params, Composed) and tables_of(params) is None:
             return stock(*args, **kwargs)
         own = {name: value for name, value in kwargs.items() if name not in signature.parameters}
         bound = signature.bind(*args, **{name: value for name, value in kwargs.items() if name not in own})

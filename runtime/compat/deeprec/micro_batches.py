@@ -48,11 +48,11 @@ def require(graph: Any, number: int) -> None:
     Raises:
         ValueError: its optimizers got their gradients before the number was set.
     """
-    made = graph.get_collection(_MADE)
-    if number > 1 and any(one != number for one in made):
+    numbers = graph.get_collection(_MADE)
+    if number > 1 and any(one != number for one in numbers):
         raise ValueError(
-            f"micro_batch_num is {number}, but an optimizer of the graph has got gradients of {max(made)} batches: set "
-            "it in tf.ConfigProto before minimize or apply_gradients is called"
+            f"micro_batch_num is {number}, but an optimizer of the graph has got gradients of {max(numbers)} batches: "
+            "set it in tf.ConfigProto before minimize or apply_gradients is called"
         )
 
 
@@ -98,14 +98,14 @@ def _copied(tensors: list[tf.Tensor], number: int) -> list[tf.Tensor]:
     What gave the data of this batch to an earlier optimizer gives it to the next one: both have the same batches.
     """
     graph = v1.get_default_graph()
-    given = _given.setdefault(graph, {}).setdefault(number, {})
+    shared_data = _given.setdefault(graph, {}).setdefault(number, {})
     known = {op.name: op for op in _with_data(_before([tensor.op for tensor in tensors]))}
-    found = {name: graph.get_operation_by_name(given[name]) for name in known if name in given}
-    found = {name: op for name, op in found.items() if len(op.outputs) == len(known[name].outputs)}
-    copied = {name: op for name, op in known.items() if name not in found}
+    copies = {name: graph.get_operation_by_name(shared_data[name]) for name in known if name in shared_data}
+    copies = {name: op for name, op in copies.items() if len(op.outputs) == len(known[name].outputs)}
+    copied = {name: op for name, op in known.items() if name not in copies}
 
     def own(tensor: tf.Tensor) -> tf.Tensor:
-        return found[tensor.op.name].outputs[tensor.value_index] if tensor.op.name in found else tensor
+        return copies[tensor.op.name].outputs[tensor.value_index] if tensor.op.name in copies else tensor
 
     if copied:
         name = f"micro_batch_{number}"
@@ -124,9 +124,9 @@ def _copied(tensors: list[tf.Tensor], number: int) -> list[tf.Tensor]:
                     shared[tensor.name] = own(tensor)
                 node.input.append(tensor.name)
             node.input.extend(f"^{one.name}" for one in op.control_inputs if one.name in copied)
-        made = tf.import_graph_def(definition, shared, list(copied), name=name)
-        found |= dict(zip(copied, made, strict=True))
-        given |= {name: found[name].name for name, op in copied.items() if _is_the_batchs(op)}
+        imported = tf.import_graph_def(definition, shared, list(copied), name=name)
+        copies |= dict(zip(copied, imported, strict=True))
+        shared_data |= {name: copies[name].name for name, op in copied.items() if _is_the_batchs(op)}
     return [own(tensor) for tensor in tensors]
 
 
@@ -137,30 +137,30 @@ def _is_the_batchs(op: tf.Operation) -> bool:
 
 def _before(ops: list[tf.Operation]) -> list[tf.Operation]:
     """Return the ops and all that they depend on."""
-    found = dict.fromkeys(ops)
-    pending = list(found)
+    before = dict.fromkeys(ops)
+    pending = list(before)
     while pending:
         op = pending.pop()
-        for one in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
-            if one not in found:
-                found[one] = None
-                pending.append(one)
-    return list(found)
+        for source in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
+            if source not in before:
+                before[source] = None
+                pending.append(source)
+    return list(before)
 
 
 def _with_data(ops: list[tf.Operation]) -> list[tf.Operation]:
     """Return those that give data or depend on it, and loops and branches whole; what holds state is shared."""
     after: dict[tf.Operation, list[tf.Operation]] = {op: [] for op in ops}
     for op in ops:
-        for one in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
-            after[one].append(op)
-    found = {op for op in ops if _tf_private.in_control_flow(op) or _gives_data(op)}
-    pending = list(found)
+        for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
+            after[other].append(op)
+    with_data = {op for op in ops if _tf_private.in_control_flow(op) or _gives_data(op)}
+    pending = list(with_data)
     while pending:
-        for one in set(after[pending.pop()]) - found:
-            found.add(one)
-            pending.append(one)
-    return [op for op in ops if op in found]
+        for other in set(after[pending.pop()]) - with_data:
+            with_data.add(other)
+            pending.append(other)
+    return [op for op in ops if op in with_data]
 
 
 def _gives_data(op: tf.Operation) -> bool:

@@ -70,7 +70,7 @@ def _of(module: Any, names: Any) -> dict[str, Any]:
 def _own() -> dict[str, dict[str, Any]]:
     """Return the modules that DeepRec adds to TensorFlow's packages, by name, with their contents."""
     training, data = f"{_PYTHON}.training", f"{_PYTHON}.data.experimental.ops"
-    made: dict[str, dict[str, Any]] = {
+    modules: dict[str, dict[str, Any]] = {
         f"{training}.incremental_saver": _of(incremental, ("IncrementalSaver", "_get_incremental_saver")),
         f"{training}.adam_async": _of(optimizers, ("AdamAsyncOptimizer",)),
         f"{training}.adagrad_decay": _of(optimizers, ("AdagradDecayOptimizer",)),
@@ -90,16 +90,16 @@ def _own() -> dict[str, dict[str, Any]]:
         },
         f"{data}.dataframe": _of(dataframe, dataframe.__all__),
     }
-    return {name: {**contents, "__getattr__": absent.lacking(name, _FACADE)} for name, contents in made.items()}
+    return {name: {**contents, "__getattr__": absent.lacking(name, _FACADE)} for name, contents in modules.items()}
 
 
 def _add(changes: Changes, name: str, contents: dict[str, Any]) -> Any:
     """Make a module importable, and add it to its package if that is one of TensorFlow's."""
-    made = changes.add_module(name, contents)
+    module = changes.add_module(name, contents)
     package, _, last = name.rpartition(".")
     if package.startswith(_PYTHON):
-        changes.set(importlib.import_module(package), last, made)
-    return made
+        changes.set(importlib.import_module(package), last, module)
+    return module
 
 
 def _contrib() -> dict[str, dict[str, Any]]:
@@ -108,14 +108,18 @@ def _contrib() -> dict[str, dict[str, Any]]:
     column["sparse_column_with_embedding"] = columns.sparse_column_with_embedding
     column["sparse_column_wth_embedding"] = columns.sparse_column_with_embedding  # misspelled so in the documentation
     over = _of(contrib, ("input_from_feature_columns", "weighted_sum_from_feature_columns"))
-    found = {name: getattr(v1.nn, name) for name in lookups.LOOKUPS}
+    functions = {name: getattr(v1.nn, name) for name in lookups.LOOKUPS}
     read = {name: getattr(v1.train, name) for name in ("list_variables", "load_variable")}
     return {
-        f"{_CONTRIB}.layers": {**column, **over, "safe_embedding_lookup_sparse": found["safe_embedding_lookup_sparse"]},
+        f"{_CONTRIB}.layers": {
+            **column,
+            **over,
+            "safe_embedding_lookup_sparse": functions["safe_embedding_lookup_sparse"],
+        },
         f"{_LAYERS}.feature_column": column,
         f"{_LAYERS}.feature_column_ops": over,
         f"{_CONTRIB}.feature_column": _of(contrib, ("sequence_input_layer",)),
-        f"{_LAYERS}.embedding_ops": found,
+        f"{_LAYERS}.embedding_ops": functions,
         f"{_CONTRIB}.framework": {**read, "get_or_create_global_step": v1.train.get_or_create_global_step},
         f"{_CONTRIB}.framework.python.framework.checkpoint_utils": read,
         f"{_CONTRIB}.rnn": {name: value for name, value in vars(v1.nn.rnn_cell).items() if name[0] != "_"},
@@ -125,10 +129,10 @@ def _contrib() -> dict[str, dict[str, Any]]:
 
 def _add_to_inner_modules(changes: Changes) -> None:
     """Add names to TensorFlow's inner modules, for programs that import these."""
-    made = {name: getattr(v1, name) for name in vars(v1) if name.startswith("get_") and name.endswith(_MADE)}
+    getters = {name: getattr(v1, name) for name in vars(v1) if name.startswith("get_") and name.endswith(_MADE)}
     groups = _of(grouped, ("group_embedding_lookup", "group_embedding_lookup_sparse"))
     added: dict[str, dict[str, Any]] = {
-        "ops.variable_scope": made,
+        "ops.variable_scope": getters,
         "ops.variables": _of(options, options.__all__),
         "ops.embedding_ops": {**groups, **{name: getattr(v1.nn, plain) for name, plain in lookups.FUSED.items()}},
         "feature_column.feature_column_v2": {
@@ -141,8 +145,8 @@ def _add_to_inner_modules(changes: Changes) -> None:
     }
     inner = sys.modules[f"{_PYTHON}.ops.embedding_ops"]
     for name, ours in lookups.LOOKUPS.items():
-        for one in (name, f"{name}_v2"):
-            added["ops.embedding_ops"][one] = lookups.extended(getattr(inner, one), ours)
+        for spelling in (name, f"{name}_v2"):
+            added["ops.embedding_ops"][spelling] = lookups.extended(getattr(inner, spelling), ours)
     for module, moved in _MOVED.items():
         inner = importlib.import_module(f"{_PYTHON}.{module}")
         added.setdefault(module, {}).update({name: getattr(v1, name) for name in moved if not hasattr(inner, name)})

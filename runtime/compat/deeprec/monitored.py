@@ -32,9 +32,9 @@ class Scaffold(v1.train.Scaffold):  # type: ignore[misc]
 
     def finalize(self) -> Any:
         """Create what is lacking, and finalize the graph."""
-        given = super().local_init_op
-        if given is not None and not v1.get_default_graph().finalized:
-            self._local_init = tf.group(given, v1.tables_initializer())
+        own_init = super().local_init_op
+        if own_init is not None and not v1.get_default_graph().finalized:
+            self._local_init = tf.group(own_init, v1.tables_initializer())
         return super().finalize()
 
     @property
@@ -59,13 +59,13 @@ class IncrementHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self._saver = IncrementalSaver(self._whole_saver())
 
     def _whole_saver(self) -> Any:
-        found = self._given or (None if self._scaffold is None else self._scaffold.saver)
-        if found is None:
+        saver = self._given or (None if self._scaffold is None else self._scaffold.saver)
+        if saver is None:
             known = v1.get_collection(v1.GraphKeys.SAVERS)
-            found = known[0] if known else Saver(sharded=True, allow_empty=True, defer_build=True)
+            saver = known[0] if known else Saver(sharded=True, allow_empty=True, defer_build=True)
             if not known:  # the collection in which a Scaffold looks for a Saver
-                v1.add_to_collection(v1.GraphKeys.SAVERS, found)
-        return found
+                v1.add_to_collection(v1.GraphKeys.SAVERS, saver)
+        return saver
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Apply the last increment if the session was restored from the last complete checkpoint."""

@@ -68,8 +68,8 @@ class _Wrapped:
         vars(self)["_more"][name] = value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = type(self)(copy.deepcopy(vars(self)["_message"], memo))
-        return made
+        wrapped = type(self)(copy.deepcopy(vars(self)["_message"], memo))
+        return wrapped
 
     def __repr__(self) -> str:
         return repr(vars(self)["_message"])
@@ -110,8 +110,8 @@ def unwrapping(stock: Callable[..., Any]) -> Callable[..., Any]:
     def made(self: Any, *args: Any, **kwargs: Any) -> None:
         stock(self, *map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
         if isinstance(self, v1.Session | v1.InteractiveSession):
-            for one in (*args, *kwargs.values()):
-                micro_batches.require(self.graph, _micro_batches(one))
+            for argument in (*args, *kwargs.values()):
+                micro_batches.require(self.graph, _micro_batches(argument))
 
     return made
 

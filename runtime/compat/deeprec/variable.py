@@ -188,12 +188,12 @@ def tables_of(params: Any) -> list[CountedTable] | None:
     Raises:
         ValueError: it is a list of EmbeddingVariables with different dims, or has other variables among them.
     """
-    given: Sequence[Any] = params if isinstance(params, (list, tuple, PartitionedEmbeddingVariable)) else [params]
-    if len(given) == 1 and isinstance(given[0], PartitionedEmbeddingVariable):
-        given = given[0]
-    ours = [one for one in given if isinstance(one, EmbeddingVariable)]
+    variables: Sequence[Any] = params if isinstance(params, (list, tuple, PartitionedEmbeddingVariable)) else [params]
+    if len(variables) == 1 and isinstance(variables[0], PartitionedEmbeddingVariable):
+        variables = variables[0]
+    ours = [one for one in variables if isinstance(one, EmbeddingVariable)]
     if not ours:
         return None
-    if len(ours) < len(given) or len({one.table.dim for one in ours}) > 1:
+    if len(ours) < len(variables) or len({one.table.dim for one in ours}) > 1:
         raise ValueError(f"params {params!r} must all be EmbeddingVariables with equal dims: look them up one by one")
     return [one.table for one in ours]

@@ -23,8 +23,8 @@ def keep_weights(scope: Any, dtype: Any = tf.float32) -> Iterator[Any]:
             asked = tf.as_dtype(kwargs.get("dtype") or tf.float32)
             if not asked.is_floating or asked == kept:
                 return _by(before, getter, name, args, kwargs)
-            made = _by(before, getter, name, args, {**kwargs, "dtype": kept})
-            return tf.cast(tf.convert_to_tensor(made), asked)
+            variable = _by(before, getter, name, args, {**kwargs, "dtype": kept})
+            return tf.cast(tf.convert_to_tensor(variable), asked)
 
         opened.set_custom_getter(get)
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private_savers, _validation
+from runtime import _tf_private_savers, _validation, ranks
 from runtime.compat import absent, contrib_layers, graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import environment, modules, state
@@ -19,7 +19,7 @@ from runtime.compat.mx_rec.embedding import sparse_embedding
 from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.graph import host_pipeline_ops, pipeline
 from runtime.compat.mx_rec.hardware import iteration_loop, npu
-from runtime.compat.mx_rec.ranks import broadcast
+from runtime.compat.mx_rec.state import state_of
 from runtime.compat.settings import heeding
 from runtime.optimizers._base import TableOptimizer
 from runtime.storage.device import device_of
@@ -27,7 +27,7 @@ from runtime.storage.device import device_of
 v1: Any = tf.compat.v1
 _FACADE = "runtime.compat.mx_rec"
 _REMEDY = "docs/rec_sdk.md lists what it has"
-_changes: Changes | None = None
+_changes = Changes(_FACADE)
 
 
 @heeding("RECMIGRATE_MX_REC")
@@ -44,19 +44,17 @@ def install(hbm_device: str = "") -> None:
     Raises:
         ValueError: an environment variable of Rec SDK has a value that it does not accept.
     """
-    global _changes
     uninstall()
     environment.check()
     sparse_embedding.place_rows(device_of(hbm_device or None))
     graph_modifier.part("GraphModifierHook")  # importing it starts recording the element structure of iterators
-    _changes = changes = Changes(_FACADE)
-    try:
+    with _changes.whole(uninstall) as changes:
         contents = {
             name: {"__getattr__": absent.lacking(name, _FACADE, _REMEDY), **found}
             for name, found in modules.CONTENTS.items()
         }
-        for name, found in contents.items():
-            _add_estimators(name, found)
+        for name, exported in contents.items():
+            _add_estimators(name, exported)
         changes.add_modules(contents)
         contrib_layers.add(changes, {}, _FACADE)
         optimizer = v1.train.Optimizer
@@ -64,8 +62,8 @@ def install(hbm_device: str = "") -> None:
         changes.set(TableOptimizer, "apply_gradients", _merged(TableOptimizer.apply_gradients))
         creator = v1.train.ChiefSessionCreator
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
-        changes.set(creator, "create_session", broadcast.creating(creator.create_session))
-        changes.set(v1, "global_variables_initializer", broadcast.broadcasting(v1.global_variables_initializer))
+        changes.set(creator, "create_session", _creating(creator.create_session))
+        changes.set(v1, "global_variables_initializer", _broadcasting(v1.global_variables_initializer))
         changes.set(tf.data.Dataset, "eos_map", host_pipeline_ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
         modules.logger.setLevel(environment.log_level())
@@ -75,17 +73,12 @@ def install(hbm_device: str = "") -> None:
         _tf_private_savers.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
         _tf_private_savers.replace_saver(changes.set, saver.InnerSaver)
         _tf_private_savers.choose_exported_saver(changes.set, saver.for_saved_model)
-    except BaseException:
-        uninstall()
-        raise
 
 
 def uninstall() -> None:
     """Undo `install`, and discard the settings of `init`."""
-    global _changes
-    if _changes is not None:
+    if _changes:
         _changes.undo()
-        _changes = None
         state.forget()
         modules.logger.setLevel(logging.NOTSET)
         FeatureSpec.use_timestamp_train = FeatureSpec.use_timestamp_eval = False
@@ -140,9 +133,9 @@ def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _merged(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
-        pipeline.require_merged(given)
-        return stock(self, given, *args, **kwargs)
+        pairs = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        pipeline.require_merged(pairs)
+        return stock(self, pairs, *args, **kwargs)
 
     return apply_gradients
 
@@ -160,3 +153,38 @@ def _demanding_hook(stock: Callable[..., None]) -> Callable[..., None]:
         stock(self, *args, **kwargs)
 
     return __init__
+
+
+def _broadcasting(stock: Callable[[], tf.Operation]) -> Callable[[], tf.Operation]:
+    """Return a `global_variables_initializer` whose op, in a training graph, copies rank 0's values to all ranks."""
+
+    @functools.wraps(stock)
+    def global_variables_initializer() -> tf.Operation:
+        initialized = stock()
+        if not _trains_together():
+            return initialized
+        with tf.control_dependencies([initialized]):
+            return tf.group(initialized, ranks.broadcast(tf.compat.v1.global_variables()))
+
+    return global_variables_initializer
+
+
+def _creating(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a `ChiefSessionCreator.create_session` that does so in the session, whether initialized or restored."""
+
+    @functools.wraps(stock)
+    def create_session(self: Any) -> Any:
+        op = getattr(self, "_recmigrate_broadcast", None)  # when a session is created again, the graph is final
+        if op is None and _trains_together():
+            op = self._recmigrate_broadcast = ranks.broadcast(tf.compat.v1.global_variables())
+        session = stock(self)
+        if op is not None:
+            session.run(op)
+        return session
+
+    return create_session
+
+
+def _trains_together() -> bool:
+    """Whether the current graph looks up tables for training and there are several ranks."""
+    return ranks.size() > 1 and any(is_train for _, is_train in state_of().lookups)

@@ -13,7 +13,7 @@ from runtime.nn.optimizer.base import Optimizer
 
 CONTENTS = modules.CONTENTS
 _FACADE = "runtime.compat.paddle"
-_changes: Changes | None = None
+_changes = Changes(_FACADE)
 _unbucket = False
 
 
@@ -33,8 +33,8 @@ def install(unbucket: bool = False) -> None:
         RuntimeError: Paddle itself is imported already.
         InstalledOtherwise: the first call had no `unbucket`, and this one has.
     """
-    global _changes, _unbucket
-    if _changes is not None:  # a program's tensors and classes are those of the first time
+    global _unbucket
+    if _changes:  # a program's tensors and classes are those of the first time
         if unbucket and not _unbucket:
             raise InstalledOtherwise(
                 "the façade of Paddle was installed with buckets, and install(unbucket=True) comes later: give the "
@@ -43,8 +43,8 @@ def install(unbucket: bool = False) -> None:
         return
     if "paddle" in sys.modules:
         raise RuntimeError("Paddle itself is imported already: call runtime.compat.paddle.install() before that")
-    _changes, _unbucket = (changes := Changes(_FACADE)), unbucket
-    try:
+    _unbucket = unbucket
+    with _changes.whole(uninstall) as changes:
         changes.add_modules(CONTENTS)
         changes.add_finder(NoSuchModule("paddle", _FACADE, modules.REMEDY))
         layer.callers.append(layers.call)
@@ -53,16 +53,10 @@ def install(unbucket: bool = False) -> None:
                 changes.set(owner, name, method)
         for kind, name, method in (*weights.methods(), *(wide_ids.methods() if unbucket else ())):
             changes.set(kind, name, method)
-    except BaseException:
-        uninstall()
-        raise
 
 
 def uninstall() -> None:
     """Undo `install`."""
-    global _changes
-    if _changes is not None:
-        _changes.undo()
-        _changes = None
-        if layers.call in layer.callers:
-            layer.callers.remove(layers.call)
+    _changes.undo()
+    if layers.call in layer.callers:
+        layer.callers.remove(layers.call)

@@ -34,7 +34,7 @@ from runtime.compat.sok.variables import assign, export, filter_variables, split
 from runtime.ranks.process_group import started_for
 
 _FACADE, _PACKAGE = "runtime.compat.sok", "sparse_operation_kit"
-_changes: Changes | None = None
+_changes = Changes(_FACADE)
 
 
 def _by_name(*contents: Any) -> dict[str, Any]:
@@ -112,10 +112,8 @@ def install(legacy_optimizers: bool = False, gpus: bool = False) -> None:
         gpus: where there is none, list a GPU for each rank of this machine, for programs that take one by their rank's
             number; everything runs on the CPU
     """
-    global _changes
     uninstall()
-    _changes = changes = Changes(_FACADE)
-    try:
+    with _changes.whole(uninstall) as changes:
         changes.add_modules(CONTENTS)
         others = {"local", "collectives"}
         if importlib.util.find_spec("horovod") is None or others & {ranks.current().name, started_for()}:
@@ -126,16 +124,10 @@ def install(legacy_optimizers: bool = False, gpus: bool = False) -> None:
             stand_in(changes)
         if legacy_optimizers:
             starting.use_legacy()
-    except BaseException:
-        uninstall()
-        raise
 
 
 def uninstall() -> None:
     """Undo `install`, and discard the settings of `init`; connected ranks stay connected."""
-    global _changes
-    if _changes is not None:
-        _changes.undo()
-        _changes = None
+    _changes.undo()
     starting.forget()
     layers.forget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, ranks
-from runtime.compat.sok import exchange, legacy_keras, pooling
+from runtime.compat.sok import dynamic, exchange, forms, pooling
 from runtime.compat.sok.dynamic import create
 from runtime.compat.sok.starting import require_init
 from runtime.compat.sok.static import Variable
@@ -21,7 +22,8 @@ _keras: Any = tf.keras
 _KEYS = (None, tf.int64, tf.uint32, tf.int32, "int64", "uint32", "int32")
 _layers: dict[str, Any] = {}
 
-legacy_keras.adapt(_keras)
+#: By this method, Keras' legacy optimizers update rows.
+_METHOD = "_resource_apply_sparse_duplicate_indices"
 
 
 class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
@@ -234,3 +236,31 @@ def _in_eager() -> bool:
 def _without_tracking(layer: Any, name: str, value: Any) -> None:
     """Set an attribute without Keras, which would track a variable in it a second time."""
     object.__setattr__(layer, name, value)
+
+
+def _adapt(keras: Any) -> None:
+    """Adapt the legacy optimizers of a Keras 2 module; idempotent. Keras 3 has none."""
+    legacy = getattr(keras.optimizers, "legacy", keras.optimizers)
+    for kind in vars(legacy).values():
+        for one in getattr(kind, "__mro__", ()):
+            stock = vars(one).get(_METHOD)
+            if (
+                stock is not None
+                and not hasattr(stock, "of_tables")
+                and not issubclass(one, tf.compat.v1.train.Optimizer)
+            ):
+                setattr(one, _METHOD, _adapted(stock))
+
+
+def _adapted(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def apply(self: Any, grad: Any, handle: Any, indices: Any, **kwargs: Any) -> Any:
+        if not isinstance(handle, dynamic.DynamicVariable):
+            return stock(self, grad, handle, indices, **kwargs)
+        return dynamic.update(self, handle, tf.IndexedSlices(grad, indices), forms.form_of(self))
+
+    apply.of_tables = True  # type: ignore[attr-defined]
+    return apply
+
+
+_adapt(_keras)

@@ -134,9 +134,9 @@ def _message(use: TableUse, batch: int, share: float, dim: int = 0) -> tuple[flo
 
 def options(use: TableUse, ranks: int, allowed: Any) -> list[str]:
     """Return the placements that a table can have, of these kinds."""
-    found = [kind for kind in (DISTRIBUTED, REPLICATED) if kind in allowed]
+    kinds = [kind for kind in (DISTRIBUTED, REPLICATED) if kind in allowed]
     if "localized" in allowed:
-        found += [f"{LOCALIZED}{rank}" for rank in range(ranks)]
+        kinds += [f"{LOCALIZED}{rank}" for rank in range(ranks)]
     if "columns" in allowed:
-        found += [f"{COLUMNS}{parts}" for parts in range(2, ranks + 1) if use.dim % parts == 0 and ranks % parts == 0]
-    return found
+        kinds += [f"{COLUMNS}{parts}" for parts in range(2, ranks + 1) if use.dim % parts == 0 and ranks % parts == 0]
+    return kinds

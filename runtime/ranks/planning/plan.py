@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runtime.ranks.planning import explanation
 from runtime.ranks.planning.choice import Choice
 from runtime.ranks.planning.costs import Costs
 from runtime.ranks.planning.loads import Load
@@ -14,6 +13,7 @@ from runtime.ranks.planning.uses import TableUse
 
 KINDS = ("distributed", "localized", "replicated", "columns")
 _PLACED = KINDS[:3]
+_HEAD = ("table", "placement", "sends kB", "memory MB", "instead")
 
 
 class Plan(Mapping[str, str]):
@@ -50,7 +50,7 @@ class Plan(Mapping[str, str]):
         return self.load.seconds(self.costs)
 
     def __str__(self) -> str:
-        return explanation.text_of(self.choices, self.load, self.costs, self.batch)
+        return _text_of(self.choices, self.load, self.costs, self.batch)
 
 
 def plan(
@@ -99,9 +99,9 @@ def _choice(search: Search, total: Load, placed: Mapping[str, str], name: str) -
     own = search.loads[name][placed[name]]
     others = []
     for kind in search.kinds_of(name):
-        found = None if placed[name].startswith(kind) else search.moved(total, name, placed[name], kind)
-        if found is not None:
-            others.append((found[0], found[1].seconds - now.seconds, found[1].over))
+        moved = None if placed[name].startswith(kind) else search.moved(total, name, placed[name], kind)
+        if moved is not None:
+            others.append((moved[0], moved[1].seconds - now.seconds, moved[1].over))
     return Choice(
         placed[name],
         total.sent() - total.plus(own, -1).sent(),
@@ -122,3 +122,43 @@ def _check(tables: Any, batch: Any, ranks: Any, placements: Sequence[str]) -> No
             f"`placements` {list(placements)} must be kinds of {', '.join(KINDS)}, and not 'columns' alone, which not "
             "every width allows"
         )
+
+
+def _text_of(choices: Mapping[str, Choice], load: Load, costs: Costs, batch: int) -> str:
+    """Return the text of a plan."""
+    rows = [_HEAD, *((name, *_cells(choice)) for name, choice in choices.items())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
+    lines = [f"{len(choices)} tables, {len(load.memory)} ranks of {batch:,} samples each"]
+    for row in rows:
+        cells = [
+            _aligned(cell, width, column in (2, 3))
+            for column, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
+        lines.append("  ".join([*cells, row[-1]]).rstrip())
+    latency, sending, computing = load.parts(costs)
+    lines.append(
+        f"their part of a step: {load.seconds(costs) * 1e3:.3g} ms, {latency * 1e3:.3g} for exchanges, "
+        f"{sending * 1e3:.3g} to send {load.sent() / 1e3:,.0f} kB, {computing * 1e3:.3g} to compute"
+    )
+    lines.append(
+        f"computing: {load.compute.min() * 1e3:.3g} to {load.compute.max() * 1e3:.3g} ms a rank, memory: "
+        f"{load.memory.min() / 1e6:,.0f} to {load.memory.max() / 1e6:,.0f} MB a rank"
+    )
+    return "\n".join(lines)
+
+
+def _cells(choice: Choice) -> tuple[str, str, str, str]:
+    instead = [
+        f"{placement} {added * 1e3:+.3g} ms" + (f", {over / 1e6:,.0f} MB too many" if over > 0 else "")
+        for placement, added, over in choice.others
+    ]
+    return (
+        choice.placement,
+        f"{choice.sent_bytes / 1e3:,.1f}",
+        f"{choice.memory_bytes / 1e6:,.1f}",
+        "; ".join(instead),
+    )
+
+
+def _aligned(cell: str, width: int, number: bool) -> str:
+    return cell.rjust(width) if number else cell.ljust(width)

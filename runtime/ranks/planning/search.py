@@ -55,11 +55,11 @@ class Search:
 
     def best(self) -> dict[str, str]:
         """Return a placement for each table."""
-        found = [self._improved(self._started(kind)) for kind in self._kinds]
-        best = found[0]
-        for one in found[1:]:
-            if self.score(self.total(one)).better(self.score(self.total(best))):
-                best = one
+        improved = [self._improved(self._started(kind)) for kind in self._kinds]
+        best = improved[0]
+        for candidate in improved[1:]:
+            if self.score(self.total(candidate)).better(self.score(self.total(best))):
+                best = candidate
         return best
 
     def total(self, placed: Mapping[str, str]) -> Load:
@@ -123,10 +123,10 @@ class Search:
             before = score
             for name in self._order:
                 for kind in self.kinds_of(name):
-                    found = self.moved(total, name, placed[name], kind)
-                    if found is not None and found[1].better(score):
-                        total = total.plus(self.loads[name][placed[name]], -1).plus(self.loads[name][found[0]])
-                        placed[name], score = found
+                    candidate = self.moved(total, name, placed[name], kind)
+                    if candidate is not None and candidate[1].better(score):
+                        total = total.plus(self.loads[name][placed[name]], -1).plus(self.loads[name][candidate[0]])
+                        placed[name], score = candidate
             if not score.better(before):
                 break
         return placed

@@ -242,9 +242,9 @@ class DeviceRows:
             summed, finite = self._sound(summed, on_nonfinite)
             with tf.control_dependencies([ready]):
                 slots = [gathered(column.variable, places) for column in columns]
-            given = [np.float32(one) if isinstance(one, (int, float)) else tf.cast(one, tf.float32) for one in hyper]
+            scalars = [np.float32(one) if isinstance(one, (int, float)) else tf.cast(one, tf.float32) for one in hyper]
             read = functools.partial(self._read, ready, places)
-            change, after = RULES[optimizer](given, read, slots, summed)
+            change, after = RULES[optimizer](scalars, read, slots, summed)
             write = tf.raw_ops.ResourceScatterUpdate if optimizer in REPLACING else tf.raw_ops.ResourceScatterSub
             if finite is not None:
                 change = tf.where(finite, change, read() if optimizer in REPLACING else tf.zeros_like(change))

@@ -13,7 +13,7 @@ from migrate.errors import MigrateError
 from migrate.source.files import revert
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.journal import PLACE, Journal, bytes_of, text_of
-from migrate.source.files.patch_inverse import RegionChanged, undo
+from migrate.source.files.revert import RegionChanged, undo
 
 GOOD = (
     "import tensorflow.compat.v1 as tf\n"

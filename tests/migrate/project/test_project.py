@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
-from migrate.project.literal import literal
+from migrate.project.facts import literal
 from tests.support.project_programs import RATE, SCHEMA, opened, trained
 from tests.support.standins import mx_rec
 

@@ -11,7 +11,7 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.source.driver.convert_file import convert_text
-from migrate.source.evidence.entry_line import with_install
+from migrate.source.evidence.in_graph import with_install
 from migrate.source.settings.options import Options
 from migrate.verify import pair
 from migrate.verify.recording import STAGE

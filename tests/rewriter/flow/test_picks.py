@@ -14,7 +14,7 @@ import rewriter
 from rewriter import rewrite
 from rewriter._tf_private import writes_in_place
 from rewriter.flow import Picks
-from rewriter.flow.arguments import SHAPING
+from rewriter.flow.picks import SHAPING
 from rewriter.graph.view import GraphView
 from tests.support.runtime.unread import unread
 

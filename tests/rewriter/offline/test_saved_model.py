@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from rewriter.graph.files import graphs_of, read_message
 from rewriter.offline.multi_graph import judge_meta_graphs, rewrite_meta_graphs
 from rewriter.offline.rewriting import judge_meta_graph, rewrite_meta_graph
-from rewriter.offline.saved_model import write_saved_model
-from rewriter.offline.saver_ops import check_saver
+from rewriter.offline.saved_model import check_saver, write_saved_model
 from rewriter.proof.in_files import prove_meta_graph
 from tests.support import forking
 from tests.support.rewriter import offline_run

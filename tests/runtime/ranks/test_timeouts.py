@@ -16,11 +16,10 @@ import pytest
 import tensorflow as tf
 
 from runtime import _tf_private, launch
-from runtime.ranks import collectives, store_rendezvous
-from runtime.ranks.collectives import Collectives
+from runtime.ranks import collectives, horovod
+from runtime.ranks.collectives import Collectives, Watch, in_tensorflow
 from runtime.ranks.engine import RanksError
 from runtime.ranks.rendezvous import job_token, meet
-from runtime.ranks.watchdog import Watch, in_tensorflow
 
 
 def _waiting(size: int, seconds: float) -> Collectives:
@@ -107,9 +106,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
 def test_ranks_of_horovod_meet_at_the_store_of_their_launcher(store: set[str]) -> None:
     store.add("0")
     with pytest.raises(RanksError, match=r"rank 1 has waited for 0.2 s for rank 2: start all 3 ranks within"):
-        store_rendezvous.meet(0.2)
+        horovod.meet(0.2)
     store.add("2")
-    store_rendezvous.meet(0.2)
+    horovod.meet(0.2)
     assert store == {"0", "1", "2"}
 
 

@@ -71,9 +71,9 @@ def refuse_adaptive(column: Any, use: str) -> None:
 
 def over_adaptive(stock: Any, column: AdaptiveColumn, *args: Any, **kwargs: Any) -> Any:
     """Return the embedding column, for `input_layer`: variables `ev_weights` and `hash_weights`."""
-    made = getattr(stock, "__wrapped__", stock)(column, *args, **kwargs)
-    stock_class: Any = type(made)
-    return _over(stock_class)(**made._asdict())
+    embedding = getattr(stock, "__wrapped__", stock)(column, *args, **kwargs)
+    stock_class: Any = type(embedding)
+    return _over(stock_class)(**embedding._asdict())
 
 
 @functools.cache

@@ -62,18 +62,24 @@ def over_multihash(stock: Any, column: Any, dimension: Any, *args: Any, **kwargs
         ValueError: there are not two widths, or they differ where the operation needs equal ones.
     """
     widths = tuple(dimension) if isinstance(dimension, (list, tuple)) else ()
-    given: _Composition = column.default_value
-    if len(widths) != 2 or (given.operation != "concat" and widths[0] != widths[1]):
+    composition: _Composition = column.default_value
+    if len(widths) != 2 or (composition.operation != "concat" and widths[0] != widths[1]):
         raise ValueError(
             f"dimension {dimension!r} of the multi-hash column {column.key!r} must be the widths of its two variables, "
-            f"equal ones to {given.operation}"
+            f"equal ones to {composition.operation}"
         )
-    spec = _Composition(given.dtype, given.rows, given.strategy, given.operation, (int(widths[0]), int(widths[1])))
+    spec = _Composition(
+        composition.dtype,
+        composition.rows,
+        composition.strategy,
+        composition.operation,
+        (int(widths[0]), int(widths[1])),
+    )
     width = sum(spec.widths) if spec.operation == "concat" else spec.widths[0]
     categorical = MultihashColumn(column.key, _BUCKETS, spec)
-    made = getattr(stock, "__wrapped__", stock)(categorical, width, *args, **kwargs)
-    stock_class: Any = type(made)
-    return _over(stock_class)(**made._asdict())
+    embedding = getattr(stock, "__wrapped__", stock)(categorical, width, *args, **kwargs)
+    stock_class: Any = type(embedding)
+    return _over(stock_class)(**embedding._asdict())
 
 
 @functools.cache

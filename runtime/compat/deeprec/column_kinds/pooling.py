@@ -18,14 +18,14 @@ def pooled(rows: Callable[[tf.Tensor], tf.Tensor], ids: tf.SparseTensor, weights
     if column.combiner != "sum":
         valid &= factors > 0
     places, factors = (tf.boolean_mask(one, valid) for one in (ids.indices[:, 0], factors))
-    found = rows(valid)
+    vectors = rows(valid)
     if column.max_norm is not None:
-        found = tf.clip_by_norm(found, column.max_norm, axes=[1])
+        vectors = tf.clip_by_norm(vectors, column.max_norm, axes=[1])
 
     def total(values: tf.Tensor) -> tf.Tensor:
         return tf.math.unsorted_segment_sum(values, places, ids.dense_shape[0])
 
-    sums = total(found * factors[:, None])
+    sums = total(vectors * factors[:, None])
     if column.combiner == "sum":
         return sums
     share = total(factors) if column.combiner == "mean" else tf.sqrt(total(factors * factors))

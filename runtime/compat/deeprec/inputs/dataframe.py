@@ -90,8 +90,8 @@ class DataFrame:
         """
         if isinstance(features, dict):
             return {name: cls.unbatch_and_to_sparse(value) for name, value in features.items()}
-        made = cls.to_sparse(features)
-        return tf.sparse.reshape(made, made.dense_shape[1:]) if isinstance(made, tf.SparseTensor) else made
+        sparse = cls.to_sparse(features)
+        return tf.sparse.reshape(sparse, sparse.dense_shape[1:]) if isinstance(sparse, tf.SparseTensor) else sparse
 
 
 def to_sparse(num_parallel_calls: int | None = None) -> Callable[[Any], Any]:

@@ -96,29 +96,29 @@ def _pyarrow() -> Any:
     return parquet
 
 
-def _files_and_fields(owner: Any, given: Any, fields: Any) -> tuple[Any, list[DataFrame.Field]]:
+def _files_and_fields(owner: Any, filenames: Any, fields: Any) -> tuple[Any, list[DataFrame.Field]]:
     """Return a dataset of file names, and the columns to read."""
-    names = [given] if isinstance(given, (str, bytes)) else given
+    names = [filenames] if isinstance(filenames, (str, bytes)) else filenames
     if isinstance(names, Sequence) and names and all(isinstance(one, (str, bytes)) for one in names):
         texts = [_text(one) for one in names]
         return v1.data.Dataset.from_tensor_slices(texts), owner.read_schema(texts[0], fields)
     columns = _given(fields)
     if not columns or any(one.incomplete for one in columns):
         raise ValueError(
-            f"the columns of the files {given!r} of a ParquetDataset are not known when it is created: give `fields` "
+            f"the columns of the files {filenames!r} of a ParquetDataset are not known when it is created: give `fields` "
             "as DataFrame.Field(name, dtype, ragged_rank), or the names as Python strings"
         )
-    if isinstance(given, tf.data.Dataset):
-        return given, columns
-    return v1.data.Dataset.from_tensor_slices(tf.reshape(tf.convert_to_tensor(given, tf.string), [-1])), columns
+    if isinstance(filenames, tf.data.Dataset):
+        return filenames, columns
+    return v1.data.Dataset.from_tensor_slices(tf.reshape(tf.convert_to_tensor(filenames, tf.string), [-1])), columns
 
 
 def _given(fields: Any) -> list[DataFrame.Field]:
     return [one if isinstance(one, DataFrame.Field) else DataFrame.Field(_text(one)) for one in fields or ()]
 
 
-def _text(given: str | bytes) -> str:
-    return given.decode() if isinstance(given, bytes) else given
+def _text(text: str | bytes) -> str:
+    return text.decode() if isinstance(text, bytes) else text
 
 
 def _field(file: str, schema: Any, wanted: DataFrame.Field, lower: bool) -> DataFrame.Field:
@@ -154,8 +154,10 @@ def _dtype(file: str, name: str, kind: str) -> tf.DType:
 
 def _read(file: str, columns: list[DataFrame.Field], rows: int, parts: int, part: int) -> Iterator[Any]:
     opened = _pyarrow().ParquetFile(file)
-    for one in columns:  # where a file differs from the first one, or from the fields, TensorFlow would cut ids short
-        _field(file, opened.schema_arrow, one, False)
+    for (
+        column
+    ) in columns:  # where a file differs from the first one, or from the fields, TensorFlow would cut ids short
+        _field(file, opened.schema_arrow, column, False)
     names = list(dict.fromkeys(one.name for one in columns))
     groups = list(range(part, opened.num_row_groups, parts))
     yield from opened.iter_batches(batch_size=rows, row_groups=groups, columns=names)

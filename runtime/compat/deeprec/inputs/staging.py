@@ -104,18 +104,18 @@ class _Feeds:
     def values(self, session: Any) -> dict[Any, Any]:
         """Return the next feeds; raises StopIteration at the end of the generator."""
         if self.generator is None:
-            found = session.run(list(self.tensors.values()))
-            return dict(zip(self.tensors, found, strict=True))
+            computed = session.run(list(self.tensors.values()))
+            return dict(zip(self.tensors, computed, strict=True))
         with self.lock:
-            given = next(self.generator)
-        if isinstance(given, dict):
-            return given
-        if len(given) != len(self.keys):
+            yielded = next(self.generator)
+        if isinstance(yielded, dict):
+            return yielded
+        if len(yielded) != len(self.keys):
             raise ValueError(
-                f"the feed_generator of tf.staged yields {len(given)} values, and feed_list has {len(self.keys)}: "
+                f"the feed_generator of tf.staged yields {len(yielded)} values, and feed_list has {len(self.keys)}: "
                 "give a value for each"
             )
-        return dict(zip(self.keys, given, strict=True))
+        return dict(zip(self.keys, yielded, strict=True))
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ class _Stage:
             session.run(op)
 
 
-def _errors(given: Any) -> tuple[type[BaseException], ...]:
+def _errors(errors: Any) -> tuple[type[BaseException], ...]:
     """Return the classes of errors that are given as classes or as TensorFlow's codes."""
-    listed = given if isinstance(given, (list, tuple)) else (given,)
+    listed = errors if isinstance(errors, (list, tuple)) else (errors,)
     return tuple(tf.errors.exception_type_from_error_code(one) if isinstance(one, int) else one for one in listed)
 
 
@@ -183,11 +183,11 @@ def _buffered(
         close, cancel = queue.close(), queue.close(cancel_pending_enqueues=True)
         taken = queue.dequeue()
     taken = list(taken) if isinstance(taken, (list, tuple)) else [taken]
-    for made, one in zip(taken, parts[0], strict=True):
-        made.set_shape(one.shape)
+    for element, part in zip(taken, parts[0], strict=True):
+        element.set_shape(part.shape)
     v1.add_to_collection(_STAGES, _Stage(puts, close, cancel, feeds, ends, skipped, {}, threading.Lock()))
-    found = iter(taken)
-    packed = [None if one is None else next(found) for one in flat[0]]
+    elements = iter(taken)
+    packed = [None if one is None else next(elements) for one in flat[0]]
     return tf.nest.pack_sequence_as(sources[0], packed, expand_composites=True)
 
 

@@ -90,12 +90,12 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
 
     def input_dataset(self) -> Any:
         """Return a dataset of items, string scalars, that ends when all are taken."""
-        found = v1.data.Dataset.from_tensors(0).repeat().map(lambda _: self._next())
-        found = found.take_while(lambda _, there: there)
+        items = v1.data.Dataset.from_tensors(0).repeat().map(lambda _: self._next())
+        items = items.take_while(lambda _, there: there)
         # One of them reads ahead, and items would count as taken before anybody reads them.
         options = tf.data.Options()
         options.experimental_optimization.apply_default_optimizations = False
-        return found.map(lambda item, _: self._with_prefix(item)).with_options(options)
+        return items.map(lambda item, _: self._with_prefix(item)).with_options(options)
 
     def input_producer(self) -> Any:
         """Return a queue of items of shape [1], which a queue runner of the graph fills."""
@@ -124,8 +124,8 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
         return tf.group(self._items.assign(self._items.initial_value), self._taken.assign(0))
 
     def _begin_anew(self) -> tf.Operation:
-        told = tf.print(f"the items of the WorkQueue {self.name} are others than in the checkpoint: it begins again")
-        with tf.control_dependencies([told]):
+        message = tf.print(f"the items of the WorkQueue {self.name} are others than in the checkpoint: it begins again")
+        with tf.control_dependencies([message]):
             return self._begin()
 
     def _left(self) -> tf.Tensor:

@@ -137,24 +137,24 @@ def _kind(folder: Path, parts: set[str], expands: bool) -> tuple[str, list[str]]
 
 
 def _rows(folder: Path, count: int, dim: int | None) -> NDArray[np.float32]:
-    found = _read(folder, np.float32, 2)
-    if found.shape[0] != count or dim not in (None, found.shape[1]):
+    rows = _read(folder, np.float32, 2)
+    if rows.shape[0] != count or dim not in (None, rows.shape[1]):
         raise CheckpointError(
-            f"{folder} holds {found.shape[0]} rows of width {found.shape[1]}, but the table has {count} keys and "
+            f"{folder} holds {rows.shape[0]} rows of width {rows.shape[1]}, but the table has {count} keys and "
             f"{'any width' if dim is None else f'dim {dim}'}"
         )
-    return found
+    return rows
 
 
 def _read(folder: Path, dtype: Any, rank: int) -> NDArray[Any]:
     try:
         *shape, size = np.fromfile(folder / "slice.attribute", np.int64).tolist()
-        found = np.fromfile(folder / "slice.data", dtype)
+        numbers = np.fromfile(folder / "slice.data", dtype)
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{folder} is missing or damaged ({error}): restore another checkpoint") from error
-    if len(shape) != rank or size != found.itemsize or min(shape) < 0 or int(np.prod(shape)) != found.size:
+    if len(shape) != rank or size != numbers.itemsize or min(shape) < 0 or int(np.prod(shape)) != numbers.size:
         raise CheckpointError(
-            f"{folder} is damaged: its attribute says {shape} of {size} bytes, but the data has {found.size} values of "
-            f"{found.itemsize} bytes"
+            f"{folder} is damaged: its attribute says {shape} of {size} bytes, but the data has {numbers.size} values "
+            f"of {numbers.itemsize} bytes"
         )
-    return found.reshape(shape)
+    return numbers.reshape(shape)

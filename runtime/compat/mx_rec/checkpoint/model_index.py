@@ -38,8 +38,10 @@ class ModelIndex:
 
     def _read(self) -> list[dict[str, Any]]:
         try:
-            found: list[dict[str, Any]] = json.loads(self._file.read_text())
-            return [{**entry, "type": str(entry["type"]), "global_step": int(entry["global_step"])} for entry in found]
+            entries: list[dict[str, Any]] = json.loads(self._file.read_text())
+            return [
+                {**entry, "type": str(entry["type"]), "global_step": int(entry["global_step"])} for entry in entries
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(f"{self._file} is damaged ({error}): restore a complete checkpoint") from error
 
@@ -64,10 +66,10 @@ class ModelIndex:
     def chain(self, name: str) -> list[Path]:
         """Return the directories of the tables to read for the checkpoint `name`, the base first; empty if unknown."""
         chain: list[Path] = []
-        found = False
+        is_reached = False
         for entry in reversed(self.entries):
-            found = found or self.path(entry).name == name
-            if found:
+            is_reached = is_reached or self.path(entry).name == name
+            if is_reached:
                 chain.append(directory_of(self.path(entry), entry["type"] == DELTA))
                 if entry["type"] == BASE:
                     return chain[::-1]
@@ -85,10 +87,10 @@ class ModelIndex:
 
     def copy(self, name: str, other: str) -> None:
         """Record that the checkpoint `name`, if it exists, is also called `other`."""
-        found = [entry for entry in self._all if self.path(entry).name == name]
-        for entry in found:
+        entries = [entry for entry in self._all if self.path(entry).name == name]
+        for entry in entries:
             self._all.insert(self._all.index(entry) + 1, {**entry, "name": other})
-        if found:
+        if entries:
             _replace(self._file, self._all)
 
     def followers(self, name: str) -> list[str]:

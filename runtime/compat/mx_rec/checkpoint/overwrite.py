@@ -48,8 +48,8 @@ def drop(path: Path, state_file: str | None, meta_suffix: str) -> None:
             continue
         index.remove([other, *after])
         _remove(path.with_name(other), meta_suffix)
-        for one in after:
-            shutil.rmtree(directory_of(path.with_name(one), delta=True), ignore_errors=True)
+        for increment in after:
+            shutil.rmtree(directory_of(path.with_name(increment), delta=True), ignore_errors=True)
     for folder in path.parent.glob(f".*sparse-{glob.escape(backup.prefix_of(path.name))}*.????????"):
         shutil.rmtree(folder, ignore_errors=True)  # of saves that were killed
 

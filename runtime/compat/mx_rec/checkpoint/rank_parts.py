@@ -48,8 +48,8 @@ def write(directory: Path, tables: Sequence[Table], rows: Sequence[TableRows], c
             )
         together = [_together(table, [one / table.table_name for one in written]) for table in tables]
         layout.write_tables(directory, contents(tables, together))
-        for one in written:
-            shutil.rmtree(one)
+        for part in written:
+            shutil.rmtree(part)
     engine.barrier()
 
 
@@ -67,8 +67,8 @@ def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
 
 
 def _together(table: Table, folders: Sequence[Path]) -> TableRows:
-    found = (layout.read_table(folder, table.dim, table.seed, table.expands) for folder in folders)
-    return TableRows(*shares.merged(table, [_parts_of(rows) for rows in found], whole=True))
+    read = (layout.read_table(folder, table.dim, table.seed, table.expands) for folder in folders)
+    return TableRows(*shares.merged(table, [_parts_of(rows) for rows in read], whole=True))
 
 
 def _parts_of(rows: TableRows) -> shares.Rows:

@@ -148,9 +148,9 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         if increments is not None and kind is not None and step is not None:
             _note(increments.write(session, path, kind, step))
             return
-        found = session.run([snapshot_tensors(table) for table in self._tables])
+        snapshots = session.run([snapshot_tensors(table) for table in self._tables])
         directory = layout.directory_of(path)
-        rank_parts.write(directory, self._tables, [TableRows(*one) for one in found], contents)
+        rank_parts.write(directory, self._tables, [TableRows(*one) for one in snapshots], contents)
         _note(directory)
 
     def _required_increments(self, step: int | None) -> Increments:
@@ -209,9 +209,9 @@ class InnerSaver(Saver):
         super().__init__(var_list, *args, **kwargs)
 
 
-def for_saved_model(given: Any) -> Any:
+def for_saved_model(saver: Any) -> Any:
     """Return the Saver to write a SavedModel with; never one that saves tables elsewhere."""
-    return None if isinstance(given, Saver) and given.splits else given
+    return None if isinstance(saver, Saver) and saver.splits else saver
 
 
 def _is_table(item: Any) -> bool:

@@ -31,10 +31,10 @@ def load_rows(path: str | Path, table: str, dim: int | None = None, seed: int = 
         FileExistsError: there is no such table (Rec SDK's error type).
         CheckpointError: a file is missing or damaged, or has another width than `dim`.
     """
-    found = directories_of(path)
-    if not found:
+    directories = directories_of(path)
+    if not directories:
         return _own(path, table)
-    base, *deltas = found
+    base, *deltas = directories
     rows = layout.read_table(base / table, dim, seed, expands)
     for directory in deltas:
         changed = layout.read_table(directory / table, rows.dim, seed, expands)
@@ -73,11 +73,11 @@ def filling(table: Table, path: str | Path, name: str | None = None) -> list[tf.
         rows = rank_parts.held(table, load_rows(path, wanted, *facts))
         return [getattr(rows, part) for part in PARTS]
 
-    found: list[tf.Tensor] = tf.numpy_function(read, [], [tf.int64, tf.float32, tf.float32, tf.int64])
+    parts: list[tf.Tensor] = tf.numpy_function(read, [], [tf.int64, tf.float32, tf.float32, tf.int64])
     shapes: tuple[list[int | None], ...] = ([None], [None, table.dim], [None, None], [None])
-    for part, shape in zip(found, shapes, strict=True):
+    for part, shape in zip(parts, shapes, strict=True):
         part.set_shape(shape)
-    return found
+    return parts
 
 
 def directories_of(path: str | Path) -> list[Path]:
@@ -92,12 +92,12 @@ def directories_of(path: str | Path) -> list[Path]:
     base, delta = layout.directory_of(prefix), layout.directory_of(prefix, delta=True)
     if base.is_dir() or not delta.is_dir():
         return [base] if base.is_dir() else []
-    found = ModelIndex.of(prefix).chain(prefix.name)
-    missing: list[object] = [one for one in found if not one.is_dir()]
-    missing = missing or ([] if found else ["model_index.json or its entry"])
+    chain = ModelIndex.of(prefix).chain(prefix.name)
+    missing: list[object] = [one for one in chain if not one.is_dir()]
+    missing = missing or ([] if chain else ["model_index.json or its entry"])
     if missing:
         raise CheckpointError(f"the increment {delta} builds on {missing[0]}, which is missing: restore another")
-    return found
+    return chain
 
 
 def table_names(path: str | Path) -> list[str]:
@@ -106,10 +106,10 @@ def table_names(path: str | Path) -> list[str]:
     Raises:
         CheckpointError: there is no such checkpoint, or what an increment builds on is missing.
     """
-    found = directories_of(path)
-    if not found:
+    directories = directories_of(path)
+    if not directories:
         return names_in_bundle(Bundle(_latest(path)))
-    return sorted({folder.name for one in found for folder in one.iterdir() if folder.is_dir()})
+    return sorted({folder.name for one in directories for folder in one.iterdir() if folder.is_dir()})
 
 
 def _latest(path: str | Path) -> Path:

@@ -34,17 +34,17 @@ def starting(stock: Callable[..., None]) -> Callable[..., None]:
         Raises:
             ValueError: lists have different lengths, or only some of the arguments are lists.
         """
-        given = (ckpt_to_initialize_from, vars_to_warm_start, var_name_to_prev_var_name)
+        arguments = (ckpt_to_initialize_from, vars_to_warm_start, var_name_to_prev_var_name)
         if not isinstance(ckpt_to_initialize_from, (list, tuple)):
-            path, patterns, renamed = given
+            path, patterns, renamed = arguments
             _start(stock, path, patterns, var_name_to_vocab_info, renamed)
             return
-        if not all(isinstance(one, (list, tuple)) for one in given) or len({len(one) for one in given}) > 1:
+        if not all(isinstance(one, (list, tuple)) for one in arguments) or len({len(one) for one in arguments}) > 1:
             raise ValueError(
                 "a warm start from several checkpoints needs lists of equal length: give a list of checkpoints, one of "
                 "patterns as `vars_to_warm_start` and one of dicts as `var_name_to_prev_var_name`"
             )
-        for path, patterns, renamed in zip(*given, strict=True):
+        for path, patterns, renamed in zip(*arguments, strict=True):
             _start(stock, path, patterns, var_name_to_vocab_info, renamed)
 
     return warm_start
@@ -63,8 +63,8 @@ def _start(stock: Callable[..., None], path: Any, patterns: Any, vocabularies: A
             with table.scope("warm_start"):
                 table.variable.start_by(rank_parts.replaced(table, filling(table, path, earlier[name])))
     collection = v1.GraphKeys.TRAINABLE_VARIABLES if isinstance(patterns, str) else v1.GraphKeys.GLOBAL_VARIABLES
-    found = {id(one): one for pattern in listed for one in v1.get_collection(collection, scope=pattern)}
+    variables = {id(one): one for pattern in listed for one in v1.get_collection(collection, scope=pattern)}
     anchors = {id(table.variable) for table in there.values()}
-    dense = [one for number, one in found.items() if number not in anchors]
+    dense = [one for number, one in variables.items() if number not in anchors]
     if dense or not listed:
         stock(path, dense or patterns, vocabularies, {k: v for k, v in (renamed or {}).items() if k not in there})

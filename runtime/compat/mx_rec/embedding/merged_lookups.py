@@ -32,15 +32,15 @@ def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf
         ValueError: the lookups of a table have different thresholds, or it has eviction but there is no timestamp.
     """
     by_table: dict[int, list[Standing]] = {}
-    for one in standing:
-        by_table.setdefault(id(one.table), []).append(one)
+    for lookup in standing:
+        by_table.setdefault(id(lookup.table), []).append(lookup)
     for together in by_table.values():
         table, config = together[0].table, together[0].config
-        for one in together:
-            if one.config != config:
+        for lookup in together:
+            if lookup.config != config:
                 raise ValueError(
                     f"the lookups of the table `{table.table_name}` have different thresholds, {config} and "
-                    f"{one.config}: give all of them the same access_and_evict_config"
+                    f"{lookup.config}: give all of them the same access_and_evict_config"
                 )
         with tf.control_dependencies(None), tf.name_scope(f"{table.table_name}//merged/"):
             flat = [tf.reshape(tf.cast(one.ids, tf.int64), [-1]) for one in together]
@@ -54,10 +54,10 @@ def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf
                 serving_default_value=_defaults(together, flat),
             )
             parts = [rows] if len(flat) == 1 else tf.split(rows, [tf.size(ids) for ids in flat])
-            for one, part in zip(together, parts, strict=True):
-                shaped = tf.reshape(part, tf.concat([tf.shape(one.ids), [table.dim]], 0))
-                shaped.set_shape(one.rows.shape)
-                _tf_private.update_input(one.rows.op, 0, shaped)
+            for lookup, part in zip(together, parts, strict=True):
+                shaped = tf.reshape(part, tf.concat([tf.shape(lookup.ids), [table.dim]], 0))
+                shaped.set_shape(lookup.rows.shape)
+                _tf_private.update_input(lookup.rows.op, 0, shaped)
 
 
 def _defaults(together: list[Standing], flat: list[tf.Tensor]) -> tf.Tensor | None:

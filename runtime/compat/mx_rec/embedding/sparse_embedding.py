@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from runtime import _validation
 from runtime.compat.mx_rec.constants import ASCAnchorAttr
-from runtime.compat.mx_rec.embedding import table_rules
 from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
+from runtime.table import arguments
 from runtime.table import arguments as table_arguments
 from runtime.table.create import made
 from runtime.table.status import status
@@ -37,6 +39,10 @@ _OLDER = {"optimizer_list", "mode", "apply_gradients_strategy", "use_merge_table
 
 
 _device: Device | None = None
+#: The default directory for rows on disk.
+_SSD_DATA_PATH = (os.getcwd(),)  # noqa: PTH109
+#: Defaults of arguments that are checked, and change nothing.
+_NO_EFFECT = {"shard_num": 1, "fusion_optimizer_var": True, "hashtable_threshold": 0}
 
 
 def place_rows(device: Device | None) -> None:
@@ -140,8 +146,8 @@ class BaseSparseEmbedding(Table):
 
     def size(self) -> Any:
         """Return the number of rows in use as an int, counted now in all sessions of the process with this table."""
-        found = [one.rows for one in status().tables if one.name == self.table_name]
-        return found[-1] if found else 0
+        counts = [one.rows for one in status().tables if one.name == self.table_name]
+        return counts[-1] if counts else 0
 
     @staticmethod
     def get_anchor_attribute(anchor: Any, attr: Any) -> Any:
@@ -201,7 +207,7 @@ def create_table(
     device_vocabulary_size: int = 1,
     host_vocabulary_size: int = 0,
     ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = table_rules.SSD_DATA_PATH,
+    ssd_data_path: Sequence[str] = _SSD_DATA_PATH,
     is_save: bool = True,
     is_dp: bool = False,
     init_param: float = 1.0,
@@ -226,12 +232,12 @@ def create_table(
         EnvironmentError: before `init`, or a new name after the pipeline was started.
         TypeError: a keyword is unknown.
     """
-    given = {key: value for key, value in locals().items() if key != "older"}
+    arguments = {key: value for key, value in locals().items() if key != "older"}
     unknown = sorted(set(older) - _OLDER)
     if unknown:
         raise TypeError(f"create_table() got an unexpected keyword argument {unknown[0]!r}")
     instance = ConfigInitializer.get_instance()
-    table_rules.check(given)
+    _check(arguments)
     if value_dtype != tf.float32:
         raise ValueError(f"`value_dtype` must be tf.float32: got {value_dtype!r}")
     if isinstance(emb_initializer, type) or not callable(emb_initializer):
@@ -239,16 +245,16 @@ def create_table(
             f"Invalid parameter type of para `emb_initializer`: got {emb_initializer!r}, must be an instance of a "
             "TensorFlow initializer"
         )
-    kind = _kind(given, instance.use_dynamic_expansion)
+    kind = _kind(arguments, instance.use_dynamic_expansion)
     clean = _free_name(name, kind, instance)
     if tf.executing_eagerly():
         raise RuntimeError(
             f"the table `{clean}` cannot be created in eager mode: call tf.compat.v1.disable_eager_execution() first, "
             "as Rec SDK's programs do"
         )
-    table = made(_arguments({**given, "name": clean}, kind, instance.use_dynamic_expansion), kind)
+    table = made(_arguments({**arguments, "name": clean}, kind, instance.use_dynamic_expansion), kind)
     assert isinstance(table, BaseSparseEmbedding)
-    table.given = given
+    table.given = arguments
     instance.sparse_embed_config.insert(table)
     collection = instance.train_params_config.ascend_global_hashtable_collection
     if table.variable not in tf.compat.v1.get_collection(collection):
@@ -257,28 +263,28 @@ def create_table(
 
 
 def _arguments(
-    given: Mapping[str, Any], kind: type[BaseSparseEmbedding], expands: bool
+    arguments: Mapping[str, Any], kind: type[BaseSparseEmbedding], expands: bool
 ) -> table_arguments.TableArguments:
     """Return the arguments of the runtime's table."""
     own = {
         "max_bytes": None,
         "when_full": "error",
         "device": None if expands else _device,
-        "storage": _storage(given) if kind is ExternalStorageSparseEmbedding else None,
-        "placement": "replicated" if given["is_dp"] else "distributed",
+        "storage": _storage(arguments) if kind is ExternalStorageSparseEmbedding else None,
+        "placement": "replicated" if arguments["is_dp"] else "distributed",
     }
-    return dataclasses.replace(table_arguments.checked({**given, **own}), expands=expands)
+    return dataclasses.replace(table_arguments.checked({**arguments, **own}), expands=expands)
 
 
-def _kind(given: Mapping[str, Any], expands: bool) -> type[BaseSparseEmbedding]:
+def _kind(arguments: Mapping[str, Any], expands: bool) -> type[BaseSparseEmbedding]:
     """Return the class for the settings, checked in Rec SDK's order."""
-    if given["enable_merge"]:
+    if arguments["enable_merge"]:
         if not expands:
             raise RuntimeError("enable_merge=True needs init(use_dynamic_expansion=True)")
         return MergeableSparseEmbedding
     if expands:
         return HBMDynamicSparseEmbedding
-    return ExternalStorageSparseEmbedding if given["host_vocabulary_size"] else HBMSparseEmbedding
+    return ExternalStorageSparseEmbedding if arguments["host_vocabulary_size"] else HBMSparseEmbedding
 
 
 def _free_name(name: str, kind: type[BaseSparseEmbedding], instance: ConfigInitializer) -> str:
@@ -290,14 +296,50 @@ def _free_name(name: str, kind: type[BaseSparseEmbedding], instance: ConfigIniti
     return clean
 
 
-def _storage(given: Mapping[str, Any]) -> Storage | None:
+def _storage(arguments: Mapping[str, Any]) -> Storage | None:
     """Return the storage for rows on disk; rows that Rec SDK keeps in host memory are in memory."""
-    if not given["ssd_vocabulary_size"]:
+    if not arguments["ssd_vocabulary_size"]:
         return None
-    rows = given["device_vocabulary_size"] + given["host_vocabulary_size"]
-    (folder, *others) = given["ssd_data_path"] or (Path.cwd(),)
+    rows = arguments["device_vocabulary_size"] + arguments["host_vocabulary_size"]
+    (folder, *others) = arguments["ssd_data_path"] or (Path.cwd(),)
     if others:
-        _log.warning("create_table(%r): only %r of ssd_data_path is used", given["name"], folder)
-    width = given["dim"].as_list()[0] if isinstance(given["dim"], tf.TensorShape) else given["dim"]
+        _log.warning("create_table(%r): only %r of ssd_data_path is used", arguments["name"], folder)
+    width = arguments["dim"].as_list()[0] if isinstance(arguments["dim"], tf.TensorShape) else arguments["dim"]
     values_and_slots = 3 * width * 4
     return Storage("dram_ssdhash", path=str(folder), sizes=[max(1 << 20, rows * values_and_slots)])
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    """Check all arguments; those that have no effect are logged.
+
+    Raises:
+        ValueError: a type, range or combination is wrong.
+    """
+    arguments.check_rules(values)
+    _validation.integer("host_vocabulary_size", values["host_vocabulary_size"], 0, arguments.MAX_ROWS)
+    _validation.integer("ssd_vocabulary_size", values["ssd_vocabulary_size"], 0, arguments.MAX_ROWS)
+    if values["ssd_vocabulary_size"] > 0 and values["host_vocabulary_size"] == 0:
+        raise ValueError(
+            "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0, because the SSD tier is below the host's"
+        )
+    _validation.integer("shard_num", values["shard_num"], 1, 8192)
+    _validation.integer("hashtable_threshold", values["hashtable_threshold"], 0)
+    for flag in ("is_dp", "enable_merge", "padding_keys_mask", "fusion_optimizer_var"):
+        _validation.boolean(flag, values[flag])
+    _validation.kind("ssd_data_path", values["ssd_data_path"], (list, tuple), "a list or tuple of str")
+    for path in values["ssd_data_path"]:
+        _validation.text("ssd_data_path", path, 1024)
+    _check_padding(values)
+    for argument, default in _NO_EFFECT.items():
+        if values[argument] != default:
+            _log.info("create_table(%r): %s has no effect in this runtime", values["name"], argument)
+
+
+def _check_padding(values: Mapping[str, Any]) -> None:
+    keys, length = values["padding_keys"], values["padding_keys_len"]
+    if keys is not None and length is None:
+        raise ValueError("`padding_keys` needs `padding_keys_len`: give the largest number of distinct ids of a batch")
+    if (keys is not None) != values["padding_keys_mask"]:
+        raise ValueError("`padding_keys_mask` must be True if and only if `padding_keys` is given")
+    if length is not None:
+        _validation.integer("padding_keys_len", length, 1)

@@ -157,9 +157,9 @@ def _check_sizes(table: BaseSparseEmbedding, send_count: int | None, instance: C
             raise ValueError(f"`{size}` of the table `{table.table_name}` is less than {needed}: got {rows}")
 
 
-def _default(given: Any, is_train: bool) -> Any:
+def _default(default: Any, is_train: bool) -> Any:
     """Return what an id without a row reads; in Rec SDK, evaluation reads no initial value."""
-    return tf.zeros([], tf.float32) if given is None and not is_train else given
+    return tf.zeros([], tf.float32) if default is None and not is_train else default
 
 
 def _counting(config: dict[str, Any] | None, instance: ConfigInitializer) -> dict[str, Any] | None:
@@ -245,10 +245,10 @@ def _of_spec(
             serving_default_value=_repeated(default, ids, table.dim),
         )
         parts = [joined] if len(flat) == 1 else tf.split(joined, [tf.size(one) for one in flat])
-        for one, values, rows in zip(specs, ids, parts, strict=True):
+        for sent, values, rows in zip(specs, ids, parts, strict=True):
             shaped = tf.reshape(rows, tf.concat([tf.shape(values), [table.dim]], 0))
             shaped.set_shape(values.shape.concatenate([table.dim]))
-            state.rows[one, is_train] = shaped
+            state.rows[sent, is_train] = shaped
     return state.rows[spec, is_train]
 
 
@@ -278,13 +278,13 @@ def _ids_of(spec: FeatureSpec, is_train: bool, batch: dict[Any, Any] | None) -> 
         if spec.index_key not in batch:
             raise KeyError(f"`batch` has no {spec.index_key!r}, the index_key of the FeatureSpec `{spec.name}`")
         return tf.convert_to_tensor(batch[spec.index_key])
-    found = batch_ids.found(spec, is_train)
-    if found is None:
+    ids = batch_ids.found(spec, is_train)
+    if ids is None:
         raise RuntimeError(
             f"no iterator of this graph reads the dataset that sends the FeatureSpec `{spec.name}`: call get_next() of "
             "its iterator before the lookup, or give `batch`"
         )
-    return found
+    return ids
 
 
 def _sent_time(state: GraphState, is_train: bool, batch: dict[Any, Any] | None) -> Any:

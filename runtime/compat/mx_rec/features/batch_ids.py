@@ -57,12 +57,12 @@ def makers_of(getter: tf.Operation) -> list[tf.Operation]:
 
     If the graph modifier lets the iterator repeat elements of another one, that one's initializers are returned.
     """
-    found: list[tf.Operation] = []
+    makers: list[tf.Operation] = []
     for op in getter.inputs[0].consumers():
         if op.type in _MAKERS:
             repeated = getters_behind([op.inputs[0]])
-            found += [maker for one in repeated for maker in makers_of(one)] if repeated else [op]
-    return found
+            makers += [maker for one in repeated for maker in makers_of(one)] if repeated else [op]
+    return makers
 
 
 def _insertions(getter: tf.Operation) -> Iterator[int]:

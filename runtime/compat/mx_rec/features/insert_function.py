@@ -54,12 +54,12 @@ def get_asc_insert_func(
 def _places(args_index_list: Any, table_names: Any) -> list[int]:
     if table_names is None:
         raise RuntimeError("`args_index_list` needs `table_names`: give the table of each")
-    for name, given, kind in (("args_index_list", args_index_list, int), ("table_names", table_names, str)):
-        _validation.kind(name, given, list, f"a list of {kind.__name__}")
-        if not given:
+    for name, listed, kind in (("args_index_list", args_index_list, int), ("table_names", table_names, str)):
+        _validation.kind(name, listed, list, f"a list of {kind.__name__}")
+        if not listed:
             raise ValueError(f"`{name}` is empty: give at least one {kind.__name__}")
-        for one in given:
-            _validation.kind(name, one, kind, f"a list of {kind.__name__}")
+        for item in listed:
+            _validation.kind(name, item, kind, f"a list of {kind.__name__}")
     if len(args_index_list) != len(table_names):
         raise ValueError("`args_index_list` and `table_names` have different lengths: give a table for each position")
     return list(args_index_list)
@@ -69,7 +69,7 @@ def _of_specs(specs: list[FeatureSpec], is_training: bool) -> Callable[..., Any]
     @_tf_private.as_written
     def insert(*batch: Any) -> Any:
         source = _source(batch)
-        held = {spec: found for spec in specs if (found := _ids_of(spec, source)) is not None}
+        held = {spec: ids_of_spec for spec in specs if (ids_of_spec := _ids_of(spec, source)) is not None}
         number = next(_numbers)
         counted = batch_ids.marked(_count(held.values()), number)
         result = _with(batch, counted)
@@ -116,19 +116,19 @@ def _ids_of(spec: FeatureSpec, source: Any) -> tf.Tensor | None:
             if spec.is_timestamp:
                 raise KeyError(f"the batch has no {key!r}, the timestamp of the FeatureSpec `{spec.name}`")
             return None
-        found = source[key]
+        part = source[key]
     else:
         if not isinstance(key, int) or key >= len(source):
             raise ValueError(
                 f"the FeatureSpec `{spec.name}` has index_key {key!r}, but the batch has {len(source)} parts: give the "
                 "position of its ids"
             )
-        found = source[key]
-    if not isinstance(found, tf.Tensor):
-        raise TypeError(f"the batch has a {type(found).__name__} at {key!r} instead of a tensor: make the ids dense")
-    if spec.is_timestamp and found.shape.rank not in (0, None):
-        raise ValueError(f"the timestamp {key!r} has shape {found.shape}: it must be a scalar")
-    return found
+        part = source[key]
+    if not isinstance(part, tf.Tensor):
+        raise TypeError(f"the batch has a {type(part).__name__} at {key!r} instead of a tensor: make the ids dense")
+    if spec.is_timestamp and part.shape.rank not in (0, None):
+        raise ValueError(f"the timestamp {key!r} has shape {part.shape}: it must be a scalar")
+    return part
 
 
 def _count(ids: Any) -> tf.Tensor:

@@ -32,13 +32,13 @@ def start_asc_pipeline() -> None:
 
 
 def _check_tables(instance: ConfigInitializer) -> None:
-    found = [table for table in tables(tf.compat.v1.get_default_graph()) if isinstance(table, BaseSparseEmbedding)]
-    if not found:
+    own = [table for table in tables(tf.compat.v1.get_default_graph()) if isinstance(table, BaseSparseEmbedding)]
+    if not own:
         raise RuntimeError("the pipeline has no table: call create_table first")
-    if len({table.is_hbm for table in found}) > 1:
-        listed = {table.table_name: "device" if table.is_hbm else "host" for table in found}
+    if len({table.is_hbm for table in own}) > 1:
+        listed = {table.table_name: "device" if table.is_hbm else "host" for table in own}
         raise ValueError(f"only some tables have rows on the host, {listed}: give all or none a host_vocabulary_size")
-    if not instance.use_static and all(table.padding_keys_mask for table in found):
+    if not instance.use_static and all(table.padding_keys_mask for table in own):
         raise RuntimeError("all tables have padding_keys while shapes vary: call init(use_dynamic=False)")
 
 

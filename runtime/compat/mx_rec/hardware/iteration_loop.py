@@ -71,8 +71,8 @@ def repeating(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _leaves(fetches: Any) -> Iterator[Any]:
     """Yield the fetches; tf.nest would sort keys, which is impossible for those of a session with hooks."""
     if isinstance(fetches, (list, tuple)):
-        for one in fetches:
-            yield from _leaves(one)
+        for fetch in fetches:
+            yield from _leaves(fetch)
     elif isinstance(fetches, Mapping):
         yield from _leaves(list(fetches.values()))
     else:

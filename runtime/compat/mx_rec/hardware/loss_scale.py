@@ -126,16 +126,16 @@ class NPULossScaleOptimizer(v1.train.Optimizer):  # type: ignore[misc]
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> tf.Operation:
         """Return the op that makes the step and counts it in `global_step`, if all gradients are finite."""
-        given = list(grads_and_vars)
-        finite = tf.reduce_all([_is_finite(gradient) for gradient, _ in given if gradient is not None])
+        pairs = list(grads_and_vars)
+        finite = tf.reduce_all([_is_finite(gradient) for gradient, _ in pairs if gradient is not None])
         if self._is_distributed:
             finite = tf.equal(hccl.allreduce(tf.cast(finite, tf.float32), "min"), 1.0)
         checks = self._manager.get_enable_overflow_check()
-        with tf.control_dependencies([gradient for gradient, _ in given if gradient is not None]):
+        with tf.control_dependencies([gradient for gradient, _ in pairs if gradient is not None]):
             step = (
-                v1.cond(finite, lambda: self._opt.apply_gradients(given, global_step), tf.no_op)
+                v1.cond(finite, lambda: self._opt.apply_gradients(pairs, global_step), tf.no_op)
                 if checks
-                else self._opt.apply_gradients(given, global_step)
+                else self._opt.apply_gradients(pairs, global_step)
             )
         with tf.control_dependencies([step]):
             updated = self._manager.update_loss_scale(finite)

@@ -62,9 +62,9 @@ class Options:
         """Return a group of settings, which is kept."""
         if name.startswith("__"):
             raise AttributeError(name)
-        made = Options()
-        setattr(self, name, made)
-        return made
+        group = Options()
+        setattr(self, name, group)
+        return group
 
 
 class Device:

@@ -92,14 +92,14 @@ def _through(own: str) -> Callable[..., Any]:
 def _moving(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
-        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, variable)")
-        pipeline.require_merged(given)
-        tables = [(gradient, one.table) for gradient, one in given if gradient is not None and isinstance(one, Anchor)]
+        pairs = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, variable)")
+        pipeline.require_merged(pairs)
+        tables = [(gradient, one.table) for gradient, one in pairs if gradient is not None and isinstance(one, Anchor)]
         if not tables:
-            return stock(self, given, global_step, name)
+            return stock(self, pairs, global_step, name)
         with tf.device("/device:CPU:0"):
             moved = [_Moved(self, table, gradient) for gradient, table in tables]
-            others = [pair for pair in given if not isinstance(pair[1], Anchor)]
+            others = [pair for pair in pairs if not isinstance(pair[1], Anchor)]
             with tf.control_dependencies([one.filled for one in moved]):
                 done = stock(self, [*others, *((one.gradient, one.rows) for one in moved)], global_step, name)
             _refuse_slots(self, [one.rows for one in moved])

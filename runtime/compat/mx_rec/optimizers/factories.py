@@ -35,19 +35,21 @@ class RuleByAddress(_Paired, RuleAddressOptimizer):
     """See `mx_rec.optimizers.adagrad_by_addr` and `mx_rec.optimizers.gradient_descent_by_addr`."""
 
 
-def _pairs(given: Any) -> Any:
+def _pairs(gradients: Any) -> Any:
     """Return pairs (gradient, addresses), whether given as such, as a single pair, or as two lists."""
-    if not isinstance(given, (list, tuple)):
-        return list(given) if isinstance(given, Iterable) and not isinstance(given, tf.Tensor) else given
-    if len(given) == 2 and _are_addresses(given[1]) and not isinstance(given[0], (list, tuple)):
-        return [(given[0], given[1])]
+    if not isinstance(gradients, (list, tuple)):
+        return (
+            list(gradients) if isinstance(gradients, Iterable) and not isinstance(gradients, tf.Tensor) else gradients
+        )
+    if len(gradients) == 2 and _are_addresses(gradients[1]) and not isinstance(gradients[0], (list, tuple)):
+        return [(gradients[0], gradients[1])]
     if (
-        len(given) == 2
-        and all(isinstance(part, (list, tuple)) for part in given)
-        and all(map(_are_addresses, given[1]))
+        len(gradients) == 2
+        and all(isinstance(part, (list, tuple)) for part in gradients)
+        and all(map(_are_addresses, gradients[1]))
     ):
-        return list(zip(*given, strict=True))
-    return given
+        return list(zip(*gradients, strict=True))
+    return gradients
 
 
 def _are_addresses(value: Any) -> bool:

@@ -133,17 +133,17 @@ class BroadcastGlobalVariablesHook(BroadcastHook):
 
 def _require_all(places: tuple[Any, ...], settings: dict[str, Any]) -> None:
     """Refuse a group other than all ranks; it is the only str among the further arguments of collectives."""
-    for one in (*places, settings.get("group")):
-        if isinstance(one, str):
-            rank_ids.require_all(one)
+    for argument in (*places, settings.get("group")):
+        if isinstance(argument, str):
+            rank_ids.require_all(argument)
 
 
-def _from(given: Any, root: int) -> Any:
-    engine, value = current(), tf.convert_to_tensor(given)
+def _from(tensor: Any, root: int) -> Any:
+    engine, value = current(), tf.convert_to_tensor(tensor)
     if engine.size == 1:
         return tf.identity(value)
     value = engine.all_reduce(value if engine.rank == root else tf.zeros_like(value))
-    return given.assign(value) if isinstance(given, tf.Variable) else value
+    return tensor.assign(value) if isinstance(tensor, tf.Variable) else value
 
 
 def _is_row(variable: Any) -> bool:

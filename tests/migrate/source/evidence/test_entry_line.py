@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.source.evidence.entry_line import with_install
+from migrate.source.evidence.in_graph import with_install
 
 CALL = 'import rewriter\nrewriter.install(tables=["a", "b"])\n'
 TEXTS = {

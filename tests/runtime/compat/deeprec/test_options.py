@@ -30,7 +30,7 @@ def test_numbers_of_the_enums() -> None:
     assert (config_pb2.CacheStrategy.LRU, config_pb2.CacheStrategy.LFU) == (0, 1)
     assert (config_pb2.SlotType.EMBEDDING_VARIABLE, config_pb2.SlotType.VARIABLE) == (0, 1)
     assert (config_pb2.EmbeddingVariableType.IMMUTABLE, config_pb2.EmbeddingVariableType.MUTABLE) == (0, 1)
-    with pytest.raises(AttributeError, match="has no value DRAM_SSD"):
+    with pytest.raises(AttributeError, match="has no value defined for name 'DRAM_SSD'"):
         _ = StorageType.DRAM_SSD
     with pytest.raises(ValueError, match="has no name defined for value 77"):
         StorageType.Name(77)
