@@ -105,8 +105,8 @@ def _files_and_fields(owner: Any, filenames: Any, fields: Any) -> tuple[Any, lis
     columns = _given(fields)
     if not columns or any(one.incomplete for one in columns):
         raise ValueError(
-            f"the columns of the files {filenames!r} of a ParquetDataset are not known when it is created: give `fields` "
-            "as DataFrame.Field(name, dtype, ragged_rank), or the names as Python strings"
+            f"the columns of the files {filenames!r} of a ParquetDataset are not known when it is created: give "
+            "`fields` as DataFrame.Field(name, dtype, ragged_rank), or the names as Python strings"
         )
     if isinstance(filenames, tf.data.Dataset):
         return filenames, columns
