@@ -90,7 +90,6 @@ def _counted() -> Any:
         (_counted, "only tables of create_table lie on parameter servers"),
         (lambda: _table().variable, "take table.variables"),
         (lambda: runtime.evict_by_age(_table(), 3), "do this for each of table.shards"),
-        (lambda: runtime.whole_table_l2(_table()), "term over all rows"),
         (
             lambda: runtime.sparse_lookup(_table(), [1], access_and_evict_config={"access_threshold": 2}),
             "a table that counts its keys lies on one",
