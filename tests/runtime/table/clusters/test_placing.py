@@ -69,6 +69,15 @@ def test_a_table_has_a_variable_for_each_server_and_others_go_elsewhere() -> Non
         assert _table() is table
 
 
+def test_a_strategy_puts_a_table_and_its_handle_on_each_server() -> None:
+    cluster = tf.train.ClusterSpec({"ps": ["h:1", "h:2"], "chief": ["h:3"]})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, task_type="chief", task_id=0)
+    with tf.Graph().as_default(), v1.distribute.experimental.ParameterServerStrategy(resolver).scope():
+        table = _table()
+        places = [(shard.place, shard.variable.device, shard.filled.device) for shard in table.shards]
+    assert places == [(f"/job:ps/task:{i}/device:CPU:0",) * 3 for i in range(2)]
+
+
 def test_without_a_cluster_tables_belong_to_their_session() -> None:
     with tf.Graph().as_default():
         table = _table()
