@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.distribute import parameter_server_strategy
 from tensorflow.python.eager import context
 from tensorflow.python.training import device_setter, server_lib, sync_replicas_optimizer
 
@@ -61,8 +62,17 @@ def change_synchronized_gradients(change: Callable[[Any, Any], Any]) -> None:
 def variable_devices(graph: tf.Graph) -> list[str]:
     """Return the devices on which variables would be placed now: those of all `ps` tasks of a replica_device_setter.
 
-    A scope or device function of another kind names one device, perhaps without a job.
+    A scope or device function of another kind names one device, perhaps without a job. A `ParameterServerStrategy` of
+    version 1 enters a setter for each variable.
     """
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, parameter_server_strategy.ParameterServerStrategyV1):
+        return _devices_of(graph)
+    with graph.device(strategy.extended._variable_device):
+        return _devices_of(graph)
+
+
+def _devices_of(graph: tf.Graph) -> list[str]:
     node = node_def_pb2.NodeDef(op="VarHandleOp", name="table")
     device = tf.DeviceSpec()
     for scope in graph._device_function_stack.peek_objs():

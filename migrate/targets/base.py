@@ -185,6 +185,7 @@ class Target:
     keeps_states: bool = False  #: each optimizer that trains a table has slots of its own there
     keeps_shapes: bool = False  #: `table.shape` has the sizes that the table was made with, as that of a variable
     keeps_untrained: bool = False  #: a table may be made that is not trained
+    on_servers: bool = False  #: tables lie on parameter servers, as variables do
     reuses: bool = True  #: under reuse, creating a table with an existing name returns that table
     most_lookups: int = 0  #: the maximal number of lookups of one table; 0: no limit
     trains_alone: bool = True  #: tables can be trained without any dense variable

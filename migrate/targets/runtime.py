@@ -149,6 +149,7 @@ TARGET = Target(
     keeps_states=True,
     keeps_shapes=True,
     keeps_untrained=True,
+    on_servers=True,
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,

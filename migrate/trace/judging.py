@@ -12,13 +12,24 @@ from migrate.trace.child.verdicts import beside, looks_up, verdict
 from migrate.trace.record import GraphRecord, Record, Variable
 
 #: Said of the variables of a process that may be one of several.
-SEVERAL = "`TF_CONFIG` was set in that run, so several processes may share the variable"
+SEVERAL = "`TF_CONFIG` was set in that run, without parameter servers, so a strategy may share the variable"
 
 
 def judged(record: Record, folder: Path) -> Record:
     """Return the record with a verdict on each variable that is looked up in a graph whose file is in `folder`."""
-    several = bool(record.environment.get("TF_CONFIG"))
+    several = _shared_otherwise(record.environment.get("TF_CONFIG"))
     return replace(record, graphs=tuple(_with_verdicts(graph, folder, several) for graph in record.graphs))
+
+
+def _shared_otherwise(config: str | None) -> bool:
+    """Return whether a run may be one of several processes whose variables are not on parameter servers."""
+    if not config:
+        return False
+    try:
+        cluster = json.loads(config)["cluster"]
+    except (ValueError, KeyError, TypeError):
+        return True
+    return not (isinstance(cluster, dict) and cluster.get("ps"))
 
 
 def _with_verdicts(graph: GraphRecord, folder: Path, several: bool) -> GraphRecord:

@@ -31,6 +31,7 @@ def require_one_process(layer: str, allow_one_device: bool = False) -> None:
     is_one_device = allow_one_device and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
     if tf.distribute.has_strategy() and not is_one_device:
         raise RuntimeError(
-            f"the table of the layer `{layer}` does not support tf.distribute strategies yet: build, "
-            "compile and fit the model outside of strategy.scope(), in one process"
+            f"the table of the layer `{layer}` does not support tf.distribute strategies: build, "
+            "compile and fit the model outside of strategy.scope(); several processes share tables as ranks "
+            "(runtime.ranks)"
         )

@@ -36,7 +36,7 @@ def whole_table_l2(table: Table, size: int | None = None, every: int = 1, name: 
     unless `every` allows older ones.
 
     Args:
-        table: a table of one process, without admission of keys and dynamic expansion.
+        table: a table of one process or on servers, without admission of keys and dynamic expansion.
         size: the number of rows of the variable. Ids 0 to `size` - 1 without a row get one when the value is first
             computed. None: the value counts the rows that the table has; the gradient is the same.
         every: how many evaluations of the table's terms may return the same value; 1 is exact.
@@ -57,7 +57,7 @@ def whole_table_l1(table: Table, size: int | None = None, every: int = 1, name: 
 def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.Tensor:
     """Return float32 [2]: half the sum of squares and the sum of absolute values of all rows, before each update."""
     norms = idle_norms(table, size, every, name)
-    _wait_for(table, norms)
+    _wait_for(norms)
     return norms
 
 
@@ -73,11 +73,33 @@ def idle_norms(table: Table, size: int | None, every: int = 1, name: str | None 
     held = _validation.integer("every", every, 1)
     _let_all_rows_step(table, "a term over all rows", "take a term over looked_up_rows instead")
     with tf.name_scope(name or f"{table.table_name}_whole_table"), tf.device("/device:CPU:0"):
-        norms, _ = native.ops().rec_whole_table_norms(table.handle, table.variable.tensor(), size=rows, every=held)
+        if len(table.parts) > 1:
+            return tf.add_n([_norms_there(part, rows, held) for part in table.parts])
+        return _norms_of(table, table.handle, rows, held)
+
+
+def _norms_of(table: Table, handle: tf.Tensor, rows: int, held: int) -> tf.Tensor:
+    norms, _ = native.ops().rec_whole_table_norms(handle, table.variable.tensor(), size=rows, every=held)
     if not tf.executing_eagerly():
         norms.set_shape([2])
         _idle.setdefault(norms.graph, {})[norms.op.name] = ref(table)
     return norms
+
+
+def _norms_there(shard: Table, rows: int, held: int) -> tf.Tensor:
+    """Return the norms of the rows of one of several servers, which gets those of its ids below `rows` first."""
+    ((number, count),) = ((server.number, server.count) for server in shard.arguments.servers)
+    with tf.device(shard.place):
+        own = tf.range(number, rows, count, tf.int64)
+
+        def insert() -> tf.Tensor:
+            anchor = shard.variable
+            rows = native.ops().rec_lookup_or_insert(shard.handle, anchor.reference(), own, [anchor.like])
+            return tf.cast(tf.reduce_any(tf.math.is_nan(rows)), tf.int32)  # Grappler computes shapes without the op
+
+        with tf.control_dependencies([tf.cond(shard.size() < tf.size(own, tf.int64), insert, lambda: 0)]):
+            handle = tf.identity(shard.handle, name="complete")
+        return _norms_of(shard, handle, 0, held)
 
 
 def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
@@ -86,15 +108,16 @@ def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
     Raises:
         ValueError: those of this table cannot.
     """
-    elsewhere = ranks.size() > 1 or table.on_device is not None or len(table.parts) > 1
+    elsewhere = ranks.size() > 1 or table.on_device is not None
     delays = table.admission is not None and table.admission.delays
     if isinstance(table, CountedTable) or table.expands or elsewhere or delays:
         raise ValueError(
-            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process or server, whose "
-            f"rows are not on a device, without counted keys, admission and dynamic expansion; {instead}"
+            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process or of servers, "
+            f"whose rows are not on a device, without counted keys, admission and dynamic expansion; {instead}"
         )
     id_checks.with_gradient([table], True)
-    table.has_terms = True
+    for held in table.parts or [table]:
+        held.has_terms = True
 
 
 def wants_dense_gradient(table: Table, dense_gradient: bool) -> bool:
@@ -127,14 +150,23 @@ def taken_by_all_rows(table: Table, rows: tf.Tensor) -> tf.Tensor:
         return tf.identity(rows), gradient
 
     with tf.device("/device:CPU:0"):
-        joined_rows: tf.Tensor = tf.custom_gradient(joined)(rows, table.variable.tensor())
-        return joined_rows
+        for held in table.parts or [table]:
+            rows = tf.custom_gradient(joined)(rows, held.variable.tensor())
+        return rows
 
 
-def _wait_for(table: Table, norms: tf.Tensor) -> None:
-    """Let the updates of a table wait for a term in a graph."""
-    if tf.executing_eagerly() or _idle.get(norms.graph, {}).pop(norms.op.name, None) is None:
+def _wait_for(total: tf.Tensor) -> None:
+    """Let the updates of a table wait for a term in a graph, those of its shards each for its own."""
+    if tf.executing_eagerly():
         return
+    for norms in total.op.inputs if total.op.type == "AddN" else [total]:
+        known = _idle.get(norms.graph, {}).pop(norms.op.name, None)
+        table = None if known is None else known()
+        if table is not None:
+            _updates_wait(table, norms)
+
+
+def _updates_wait(table: Table, norms: tf.Tensor) -> None:
     if not _tf_private.in_control_flow(norms.op):
         table.terms.setdefault(norms.graph, []).append(norms.op.name)
     if table.graph is not None and norms.graph is table.graph:
@@ -172,11 +204,7 @@ def spelled_out(keys: Array, values: Array, rows: Array, current: Array) -> tupl
 
 def _gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:
     """Return the term as rows of the anchor's gradient, which only updates of tables can read."""
-    norms = op.outputs[0]  # a tape in a graph gives no op
-    idle = None if tf.executing_eagerly() else _idle.get(norms.graph, {}).get(norms.op.name)
-    table = None if idle is None else idle()
-    if table is not None:
-        _wait_for(table, norms)
+    _wait_for(op.outputs[0])  # a tape in a graph gives no op
     anchor = op.inputs[1]
     with tf.device("/device:CPU:0"):
         values, keys = native.ops().rec_whole_table_gradient(anchor, gradient)

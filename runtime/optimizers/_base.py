@@ -13,6 +13,7 @@ from runtime import _tf_private, _validation, native
 from runtime.table import control_dependencies
 from runtime.table.anchor import Anchor
 from runtime.table.create import tables
+from runtime.table.replicas import refuse_copies
 from runtime.table.slot_sets import trainer_number
 from runtime.table.table import Table, stacked
 
@@ -115,11 +116,10 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         Raises:
             ValueError: a variable is not the anchor of a table, all lookups of its table have `is_grad=False`, a
                 gradient is dense, there is no gradient at all, or the learning rate is not a real scalar.
-            RuntimeError: inside of a tf.distribute strategy.
+            RuntimeError: inside of a tf.distribute strategy with several replicas, or that trains eagerly.
             tf.errors.InvalidArgumentError: when the op runs, and another optimizer has trained an eager table since.
         """
-        if tf.distribute.has_strategy():
-            raise RuntimeError(f"{self.get_name()} does not support tf.distribute strategies yet: train in one process")
+        refuse_copies(self.get_name())
         listed = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
         if not listed:
             raise ValueError(f"{self.get_name()} has nothing to apply: give it pairs (gradient, table.variable)")

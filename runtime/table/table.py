@@ -132,9 +132,8 @@ class Table(TableFacts, _tf_private.Parent):
             self.created: tf.Tensor = native.ops().rec_table_handle(**self._attributes(), **shared, name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a
             # graph become functions with their own kernels, a lookup must find that table or fail, not get a new one.
-            self.filled = tf.compat.v1.Variable(
-                self.created, trainable=False, collections=[], use_resource=True, name="handle"
-            )
+            # No creator of variables sees it: a strategy would put it on a server of its choice.
+            self.filled = _tf_private.ResourceVariable(self.created, trainable=False, collections=[], name="handle")
             self._handle = self.handle_inside()
             self.variable = anchor(self)
         if self.arguments.device is not None:

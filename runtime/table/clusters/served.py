@@ -87,6 +87,7 @@ def sent_gradients(table: Table, gradient: tf.IndexedSlices) -> list[tuple[Table
     values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(keys))
     sent = []
     for part in table.parts:
-        own, rows = part.own(keys, values)
+        # A shard's gradient is that of its own rows, and of terms over all of them, which are no keys.
+        own, rows = (keys, values) if part is table else part.own(keys, values)
         sent.append((part, tf.IndexedSlices(rows, own)))
     return sent

@@ -26,6 +26,8 @@ OWN_JOBS = ("localhost", "local", "worker", "chief", "master", "evaluator")
 _log = logging.getLogger("runtime")
 #: The tasks that train, where this process is one of several.
 _trainers: list[str] = []
+#: The tasks that this one waits for; they are watched from its first table on servers on.
+_unwatched: list[watch.Watched] = []
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def shards_on(name: str, devices: Iterable[str]) -> list[Shard]:
         if is_server(one)
     ]
     servers = list(dict.fromkeys(servers))
+    if servers and _unwatched:
+        watch.start([_unwatched.pop() for _ in list(_unwatched)])
     if not servers and _trainers and all(tf.DeviceSpec.from_string(one).job is None for one in devices):
         _log.warning(
             "the table `%s` belongs to the session of this task alone, and each of %s has another: create it under "
@@ -94,8 +98,8 @@ def _after_server(definition: Any, target: str) -> None:
         )
     trainers = [f"/job:{job}/task:{i}" for job in cluster if job in OWN_JOBS for i in range(len(cluster[job]))]
     _trainers[:] = trainers if definition.job_name in OWN_JOBS and len(trainers) > 1 else []
-    if definition.job_name in OWN_JOBS and "ps" in cluster:
-        watch.start(watch.watched_tasks(cluster, definition.job_name, definition.task_index))
+    own = definition.job_name in OWN_JOBS and "ps" in cluster
+    _unwatched[:] = watch.watched_tasks(cluster, definition.job_name, definition.task_index) if own else []
 
 
 def worker_of(graph: tf.Graph) -> str | None:

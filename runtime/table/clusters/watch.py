@@ -1,12 +1,14 @@
 """Names tasks of a cluster that do not answer: TensorFlow waits for them, for hours, and says so in a log at most.
 
 A worker asks each server every few seconds: a gRPC server greets whoever connects, and one that is stopped does not.
-The log names the task, its address and what is wrong; whoever waits goes on by itself when the task answers again.
+The log names the task, its address and what is wrong; whoever waits goes on by itself when the task answers again. A
+server that answers is asked once which task it is, as another cluster may name it so.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 import time
@@ -17,6 +19,9 @@ from dataclasses import dataclass
 INTERVAL_SECONDS, ANSWER_SECONDS, SILENT_SECONDS = 3.0, 3.0, 8.0
 #: What a client of HTTP/2 sends first: its preface, and empty settings.
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+#: The call by which TensorFlow's sessions ask a server for its devices, whose names begin with its task.
+_STATUS = "/tensorflow.WorkerService/GetStatus"
+_TASK = re.compile(rb"/job:([A-Za-z0-9_]+)/replica:0/task:(\d+)")
 
 _log = logging.getLogger("runtime")
 
@@ -39,8 +44,11 @@ class Watched:
         trouble = trouble_of(self.address)
         where = f"the task /job:{self.job}/task:{self.index} at {self.address}"
         if trouble is None or (self.has_answered and not self.serves):
-            was_named = self.named
+            was_named, is_new = self.named, not self.has_answered
             self.silent_since, self.has_answered, self.named = None, True, False
+            other = task_at(self.address) if is_new else None
+            if other not in (None, f"/job:{self.job}/task:{self.index}"):
+                return f"{where} is {other} in its own cluster: give all tasks the same cluster in TF_CONFIG"
             return f"{where} answers again" if was_named else None
         self.silent_since = now if self.silent_since is None else self.silent_since
         if self.named or now - self.silent_since < SILENT_SECONDS:
@@ -66,9 +74,41 @@ def trouble_of(address: str) -> str | None:
             link.sendall(_GREETING)
             if link.recv(1):
                 return None
+        except ConnectionResetError:
+            pass
         except OSError:
             return "it takes connections and says nothing: it is stopped, as by SIGSTOP, or another program is there"
     return "it ends connections at once: another program is there"
+
+
+def task_at(address: str) -> str | None:
+    """Return which task a server of TensorFlow says that it is; None where it does not say so."""
+    host, _, port = address.rpartition(":")
+    answer = b""
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS) as link:
+            link.sendall(_GREETING + _call(_STATUS))
+            while (task := _TASK.search(answer)) is None and (more := link.recv(4096)):
+                answer += more
+    except (OSError, ValueError):
+        return None
+    return f"/job:{task[1].decode()}/task:{int(task[2])}" if task else None
+
+
+def _call(method: str) -> bytes:
+    """Return a call of gRPC with an empty message: a frame of HTTP/2 with headers, and one with data."""
+    # HPACK: POST, http, then the names `:path` and `:authority` by number, and two names as they are.
+    headers = b"\x83\x86\4" + _text(method) + b"\1" + _text("task")
+    headers += b"\0" + _text("content-type") + _text("application/grpc") + b"\0" + _text("te") + _text("trailers")
+    return _frame(1, 4, headers) + _frame(0, 1, bytes(5))
+
+
+def _text(text: str) -> bytes:
+    return bytes([len(text)]) + text.encode()
+
+
+def _frame(kind: int, flags: int, content: bytes) -> bytes:
+    return len(content).to_bytes(3, "big") + bytes([kind, flags]) + (1).to_bytes(4, "big") + content
 
 
 def watched_tasks(cluster: Mapping[str, Sequence[str]], job: str, index: int) -> list[Watched]:
@@ -85,9 +125,9 @@ def start(tasks: Sequence[Watched]) -> None:
 
     def watch() -> None:
         while True:
-            time.sleep(INTERVAL_SECONDS)
             for task in tasks:
                 if news := task.look(time.monotonic()):
                     _log.warning("%s", news)
+            time.sleep(INTERVAL_SECONDS)
 
     threading.Thread(target=watch, name="watch of a cluster", daemon=True).start()

@@ -24,7 +24,7 @@ TABLE = (
 )
 STEP = "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum({}))\n"
 GOOD = HEAD + TABLE.format("user") + STEP.format("e_user")
-ASKS = HEAD + 'import os\nprint(os.environ["TF_CONFIG"])\n' + TABLE.format("item") + STEP.format("e_item")
+ASKS = HEAD + "import hybridbackend\n" + TABLE.format("item") + STEP.format("e_item")
 
 
 def screen(columns: int, *arguments: str, cwd: Path) -> list[str]:
@@ -62,7 +62,7 @@ def test_check_says_things_once_and_ends_with_the_next_step(columns: int, work: 
     assert lines[-1] == "next: migrate convert .", lines
     assert max(map(len, lines)) <= columns
     text = re.sub(r"\s+", " ", " ".join(lines))
-    assert text.count("`TF_CONFIG` may start several processes") == 1
+    assert text.count("`hybridbackend` may start several processes") == 1
     assert text.count("user (line 2)") == 1 and "becomes the dynamic table" not in text
     assert "--assume=tf-" in text
 
@@ -78,7 +78,7 @@ def test_all_findings_are_printed_where_a_program_reads(work: Path) -> None:
 
 def test_what_explains_is_next_where_nothing_converts_at_once(work: Path) -> None:
     (work / "good.py").unlink()
-    assert screen(80, "check", ".", cwd=work)[-1] == "next: migrate explain asks.py:3"
+    assert screen(80, "check", ".", cwd=work)[-1] == "next: migrate explain asks.py:2"
 
 
 def test_many_tables_of_one_verdict_are_counted(tmp_path: Path) -> None:

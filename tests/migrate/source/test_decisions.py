@@ -14,7 +14,7 @@ from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted,
 
 TRAIN = "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
 #: A doubt: there may be several processes.
-DOUBT = 'import os\nif os.environ["TF_CONFIG"]:\n    pass\n'
+DOUBT = "import hybridbackend\n"
 SECOND = "op2 = tf.train.FtrlOptimizer(0.1).minimize(tf.reduce_sum(e), {0})\n"
 LAYER = (
     "import tensorflow as tf\ninputs = tf.keras.Input([2])\nown = tf.keras.regularizers.OrthogonalRegularizer()\n"

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.trace.joining import joined
-from migrate.trace.judging import judged
+from migrate.trace.judging import _shared_otherwise, judged
 from migrate.trace.record import GraphRecord, Record, Use, Variable, load_record
 
 USE = Use("Gather", "e", (("a.py", 2),))
@@ -138,3 +138,20 @@ def test_lookups_in_what_is_computed_of_a_variable(whole: Callable[[Any], Any], 
     [variable] = graph_record.variables
     assert variable.table == ("user" if moves else "") and bool(variable.stays) is not moves
     assert graph_record.growth == (("`user` can grow: each new id gets a row",) if moves else ())
+
+
+@pytest.mark.parametrize(
+    ("config", "shared"),
+    [
+        (None, False),
+        ('{"cluster": {"ps": ["h:1"], "worker": ["h:2"]}, "task": {"type": "worker", "index": 0}}', False),
+        ('{"cluster": {"worker": ["h:1", "h:2"]}, "task": {"type": "worker", "index": 0}}', True),
+        ("{}", True),
+        ("[1]", True),
+    ],
+)
+def test_processes_without_servers_may_share_variables_by_a_strategy(config: str | None, shared: bool) -> None:
+    one = replace(RECORD, environment={"TF_CONFIG": config})
+    graph = replace(GRAPH, graph="")
+    assert judged(replace(one, graphs=(graph,)), Path()).graphs == (graph,)
+    assert _shared_otherwise(config) is shared

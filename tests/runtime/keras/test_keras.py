@@ -240,7 +240,7 @@ def test_a_strategy_is_refused(built: bool) -> None:
     layer = runtime.keras.Embedding(41, 4, name="user")
     if built:
         layer(_IDS)
-    message = "the table of the layer `user` does not support tf.distribute strategies yet: build, compile and fit"
+    message = "the table of the layer `user` does not support tf.distribute strategies: build, compile and fit"
     with tf.distribute.MirroredStrategy(["/cpu:0"]).scope(), pytest.raises(RuntimeError, match=message):
         _fit(_functional(layer), "sgd")
     if _LEGACY:

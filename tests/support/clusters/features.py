@@ -42,13 +42,18 @@ def batches(count: int = STEPS) -> list[np.ndarray]:
 class Training:
     """A lookup of a table, or what a caller gives, and a step of Adagrad on it."""
 
-    def __init__(self, table: Any, look: Callable[[Any, tf.Tensor], tf.Tensor] = runtime.sparse_lookup) -> None:
+    def __init__(
+        self,
+        table: Any,
+        look: Callable[[Any, tf.Tensor], tf.Tensor] = runtime.sparse_lookup,
+        term: Callable[[], Any] = lambda: 0.0,
+    ) -> None:
         self.ids = v1.placeholder(tf.int64, [None])
         rows = look(table, self.ids)
         self.step = v1.train.get_or_create_global_step()
-        loss = tf.reduce_sum(tf.sin(rows * 3.0))
+        self.loss = tf.reduce_sum(tf.sin(rows * 3.0)) + term()
         optimizer = optimizers.adagrad.create_hash_optimizer(0.1)
-        self.train = optimizer.minimize(loss, self.step, var_list=table.variables)
+        self.train = optimizer.minimize(self.loss, self.step, var_list=table.variables)
         self.read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
         self.size = table.size()
 
@@ -229,10 +234,21 @@ def _all_rows(target: str, name: str, folder: Path) -> Any:
     return [*_of_table(target, table), _value(target, lambda: runtime.all_rows(table))]
 
 
-@feature("`whole_table_l2`, `dense_gradient`")
-def _terms(target: str, name: str, folder: Path) -> Any:
+@feature("`dense_gradient`")
+def _dense_gradient(target: str, name: str, folder: Path) -> Any:
     table = table_of(name)
     return _of_table(target, table, lambda table, ids: runtime.sparse_lookup(table, ids, dense_gradient=True))
+
+
+@feature("`whole_table_l2`")
+def _terms(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    training = Training(table, term=lambda: 0.1 * runtime.whole_table_l2(table, size=KEYS))
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        training.run(session)
+        loss = session.run(training.loss, {training.ids: [3]})
+        return [*session.run([training.read, training.size]), np.round(loss, 4)]
 
 
 @feature("`local_lookup`")

@@ -1,4 +1,4 @@
-"""Execution modes in which a table differs from a variable: eager code, parameter servers, double precision."""
+"""Execution modes in which a table differs from a variable: eager code, strategies, double precision."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.variables.eager_variables import builds_graph
 
-SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
+SHARED = "such processes share their variables by a library, which does not know tables"
 EAGER = "these tables exist only in a v1 graph"
 #: Symbols whose mere use blocks the tables of a file, each with the key of its refusal.
 CALLS = {
-    "train.replica_device_setter": "shared-variables",
-    "train.ClusterSpec": "shared-variables",
-    "train.Server": "shared-variables",
-    "train.SyncReplicasOptimizer": "shared-variables",
+    "train.SyncReplicasOptimizer": "synchronized",
     "GradientTape": "eager",
     "enable_eager_execution": "eager",
     "function": "eager",
@@ -42,6 +39,10 @@ CALLS = {
     "import_graph_def": "imported-graph",
     "train.import_meta_graph": "imported-graph",
 }
+#: Symbols of a cluster with parameter servers, where tables of some targets lie as variables do.
+SERVERS = ("train.replica_device_setter", "train.ClusterSpec", "train.Server")
+#: The strategy of Estimators that places variables so; that of TensorFlow 2 builds no v1 graph.
+SERVERS_STRATEGY = re.compile(r"(contrib\.)?distribute\.(\w+\.)*ParameterServerStrategy")
 STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
 #: Libraries that run a program as several processes.
 PARALLEL = {"horovod", "byteps", "bluefog"}
@@ -127,9 +128,19 @@ class Surroundings(FileRule, CheckRule):
         *same_message(
             "`{text}` is used in this file",
             (
-                "shared-variables",
-                "parameter servers and strategies share variables between processes, and the graph says where each is",
+                "servers",
+                "parameter servers hold the variables of all processes, but not the tables of {title}",
+                "`--target runtime` converts it",
+            ),
+            (
+                "synchronized",
+                "it waits for the gradients of one optimizer, and tables have another than dense variables",
                 "leave the file unchanged, and run it by `migrate run`",
+            ),
+            (
+                "replicas",
+                "a strategy may copy variables to several replicas, and a table has no copies",
+                "leave the strategy out; several processes share tables as ranks (`runtime.ranks`)",
             ),
             ("eager", EAGER, "build a v1 graph and run it in a session"),
             (
@@ -196,7 +207,17 @@ class Surroundings(FileRule, CheckRule):
         ),
     )
     examples = (
-        Example("parameter server", DEFAULT_MODEL + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
+        Example(
+            "parameter servers of another SDK",
+            DEFAULT_MODEL + "s = tf.train.ClusterSpec(c)\n",
+            target="sok",
+            says="hold the variables of all processes",
+        ),
+        Example(
+            "a strategy",
+            DEFAULT_MODEL + "s = tf.distribute.MirroredStrategy()\n",
+            says="a table has no copies",
+        ),
         Example(
             "eager",
             "import tensorflow as tf\nW = tf.Variable(tf.random.normal([9, 4]))\ne = tf.nn.embedding_lookup(W, x)\n",
@@ -236,9 +257,8 @@ class Surroundings(FileRule, CheckRule):
         for call, name in file.names.calls:
             if name == "train.ExponentialMovingAverage" and averages_listed(file, call):
                 continue
-            key = CALLS.get(name) or ("shared-variables" if STRATEGIES.fullmatch(name) else "")
-            if key:
-                yield blocker(call, self.id, key, text=file.tree.source(call.func))
+            if key := _key(file, name):
+                yield blocker(call, self.id, key, text=file.tree.source(call.func), title=file.target.title)
             elif name == "variable_scope":
                 yield from self._scope(file, call)
         for setter in SETTERS:
@@ -272,7 +292,9 @@ class Surroundings(FileRule, CheckRule):
     def _processes(self, file: File) -> Iterator[Blocker]:
         """Yield calls that may make the file one of several processes which share their variables."""
         libraries: list[tuple[cst.CSTNode, str]] = [
-            (text, "`TF_CONFIG`") for text in file.tree.strings if string(text) == "TF_CONFIG"
+            (text, "`TF_CONFIG`")
+            for text in file.tree.strings
+            if string(text) == "TF_CONFIG" and not file.target.on_servers
         ]
         libraries += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
         for node, what in libraries:
@@ -288,6 +310,13 @@ class Surroundings(FileRule, CheckRule):
                 yield blocker(bound[option], self.id, "scope-option", option=option)
         if not is_float32(file.names, bound.get("dtype")):
             yield blocker(bound["dtype"], self.id, "scope-type")
+
+
+def _key(file: File, name: str) -> str:
+    """Return the key of the refusal for the use of a symbol; empty: it keeps no table."""
+    if name in SERVERS or SERVERS_STRATEGY.fullmatch(name):
+        return "" if file.target.on_servers else "servers"
+    return CALLS.get(name) or ("replicas" if STRATEGIES.fullmatch(name) else "")
 
 
 def opened(file: File) -> Iterator[str]:

@@ -45,7 +45,7 @@ def test_a_program_that_converts(tmp_path: Path) -> None:
 
 
 def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
-    asks = OWN + STEP + "import os\nc = os.environ.get('TF_CONFIG')\n"
+    asks = OWN + STEP + "import hybridbackend\n"
     stays = (
         OWN.replace("'v'", "'u'")
         + "s = tf.cond(c, lambda: tf.matmul(e, W), lambda: e)\nloss = tf.reduce_sum(s)\n"

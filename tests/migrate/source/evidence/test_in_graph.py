@@ -152,7 +152,7 @@ AGAIN = program("\ndef train(loss):\n    return tf.train.AdamOptimizer(0.1).mini
 #: Tables that the source keeps, by a doubt or since it cannot spell them.
 OPEN = {
     "evaluated": program("n = eval(sys.argv[1])"),
-    "process": program('c = os.environ.get("TF_CONFIG")'),
+    "process": program("import hybridbackend"),
     "library": program("import other\nother.watch(e)"),
     "initializer": program(initializer="values"),
     "scope": {"main.py": SCOPED},

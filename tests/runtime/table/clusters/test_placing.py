@@ -69,6 +69,15 @@ def test_a_table_has_a_variable_for_each_server_and_others_go_elsewhere() -> Non
         assert _table() is table
 
 
+def test_a_strategy_puts_a_table_and_its_handle_on_each_server() -> None:
+    cluster = tf.train.ClusterSpec({"ps": ["h:1", "h:2"], "chief": ["h:3"]})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, task_type="chief", task_id=0)
+    with tf.Graph().as_default(), v1.distribute.experimental.ParameterServerStrategy(resolver).scope():
+        table = _table()
+        places = [(shard.place, shard.variable.device, shard.filled.device) for shard in table.shards]
+    assert places == [(f"/job:ps/task:{i}/device:CPU:0",) * 3 for i in range(2)]
+
+
 def test_without_a_cluster_tables_belong_to_their_session() -> None:
     with tf.Graph().as_default():
         table = _table()
@@ -90,7 +99,6 @@ def _counted() -> Any:
         (_counted, "only tables of create_table lie on parameter servers"),
         (lambda: _table().variable, "take table.variables"),
         (lambda: runtime.evict_by_age(_table(), 3), "do this for each of table.shards"),
-        (lambda: runtime.whole_table_l2(_table()), "term over all rows"),
         (
             lambda: runtime.sparse_lookup(_table(), [1], access_and_evict_config={"access_threshold": 2}),
             "a table that counts its keys lies on one",

@@ -62,6 +62,7 @@ def test_each_trouble_has_its_sentence() -> None:
 def test_a_silent_task_is_named_once_and_again_when_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     trouble: str | None = "nothing"
     monkeypatch.setattr(watch, "trouble_of", lambda _: trouble)
+    monkeypatch.setattr(watch, "task_at", lambda _: None)
     server, chief = watch.watched_tasks({"ps": ["h:1"], "chief": ["h:2"], "worker": ["h:3"]}, "worker", 0)
     said = [server.look(now) for now in (0.0, 5.0, 9.0, 20.0)]
     assert said[0] is said[1] is said[3] is None
@@ -73,6 +74,34 @@ def test_a_silent_task_is_named_once_and_again_when_it_answers(monkeypatch: pyte
     assert [chief.look(now) for now in (1.0, 20.0)] == [None, None]
     assert [server.look(now) is None for now in (30.0, 39.0)] == [True, False]
     assert [task.job for task in watch.watched_tasks({"ps": ["h:1"], "worker": ["h:2", "h:3"]}, "worker", 0)] == ["ps"]
+
+
+def test_servers_of_another_cluster_are_named_when_they_answer() -> None:
+    addresses = [_free(), _free()]
+    for index in range(2):
+        v1.train.Server({"ps": addresses}, job_name="ps", task_index=index)
+    swapped = watch.watched_tasks({"ps": addresses[::-1], "worker": [_free()]}, "worker", 0)
+    assert [task.look(0.0) for task in swapped] == [
+        f"the task /job:ps/task:{i} at {address} is /job:ps/task:{1 - i} in its own cluster: give all tasks the same "
+        "cluster in TF_CONFIG"
+        for i, address in enumerate(addresses[::-1])
+    ]
+    same = watch.watched_tasks({"ps": addresses, "worker": [_free()]}, "worker", 0)
+    assert [task.look(0.0) for task in [*same, *swapped]] == [None] * 4
+
+
+def test_tasks_are_watched_from_the_first_table_on_servers_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched: list[list[str]] = []
+    monkeypatch.setattr(watch, "start", lambda tasks: watched.append(sorted(task.address for task in tasks)))
+    cluster = {"ps": ["h:1", "h:2"], "worker": [_free()]}
+    v1.train.Server(cluster, job_name="worker", task_index=0)
+    with tf.Graph().as_default():
+        runtime.create_table(tf.int64, 2, "here", v1.zeros_initializer())
+        assert not watched
+        with v1.device(v1.train.replica_device_setter(cluster=cluster)):
+            for name in ("user", "item"):
+                runtime.create_table(tf.int64, 2, name, v1.zeros_initializer())
+    assert watched == [["h:1", "h:2"]]
 
 
 def test_looking_for_a_port_leaves_no_file_open() -> None:
