@@ -27,14 +27,14 @@ def contexts_without(graph: tf.Graph, added: Collection[str]) -> Iterator[None]:
     pending: list[Any] = [*graph.get_collection("while_context"), *graph.get_collection("cond_context")]
     with contextlib.ExitStack() as undo:
         while pending:
-            one = pending.pop()
-            pending += one._nested_contexts
-            values, given = one._values, one._external_values
-            undo.callback(one.__dict__.update, _values=values, _external_values=given)
-            one._values = {name for name in values if name.partition(":")[0] not in added}
-            one._external_values = {
+            context = pending.pop()
+            pending += context._nested_contexts
+            values, external = context._values, context._external_values
+            undo.callback(context.__dict__.update, _values=values, _external_values=external)
+            context._values = {name for name in values if name.partition(":")[0] not in added}
+            context._external_values = {
                 name: tensor
-                for name, tensor in given.items()
+                for name, tensor in external.items()
                 if name.partition(":")[0] not in added and tensor.op.name not in added
             }
         yield
@@ -136,10 +136,10 @@ def _with_saver(definition: Any, saver: Any) -> tuple[Any, Any]:
                 write_version=saver._write_version,
                 filename=saver._filename,
             )
-        found, known = type(definition)(), {node.name for node in definition.node}
-        found.CopyFrom(definition)
-        found.node.extend(node for node in graph.as_graph_def(add_shapes=True).node if node.name not in known)
-        return found, own_saver.saver_def
+        merged, known = type(definition)(), {node.name for node in definition.node}
+        merged.CopyFrom(definition)
+        merged.node.extend(node for node in graph.as_graph_def(add_shapes=True).node if node.name not in known)
+        return merged, own_saver.saver_def
     except Exception:  # the program saves: its file has the graph with tables then
         return None, None
 
@@ -184,7 +184,7 @@ def ranges_of(text: str | bytes) -> tuple[slice, ...]:
 
 
 def _remapped(
-    found: tf.Tensor,
+    rows_of_old: tf.Tensor,
     row_remapping: Any,
     col_remapping: Any,
     initializing_values: Any,
@@ -194,10 +194,10 @@ def _remapped(
 ) -> tf.Tensor:
     """Return what LoadAndRemapMatrix makes of a matrix: cells of new rows or columns take the values in their order."""
     rows, columns = (tf.cast(tf.convert_to_tensor(one), tf.int64) for one in (row_remapping, col_remapping))
-    found = tf.gather(found, tf.maximum(rows, 0))
+    rows_of_old = tf.gather(rows_of_old, tf.maximum(rows, 0))
     known = tf.tile((rows >= 0)[:, tf.newaxis], [1, num_cols])
     if not isinstance(col_remapping, Sequence) or len(col_remapping):
-        found = tf.gather(found, tf.maximum(columns, 0), axis=1)
+        rows_of_old = tf.gather(rows_of_old, tf.maximum(columns, 0), axis=1)
         known &= (columns >= 0)[tf.newaxis]
-    values = tf.reshape(tf.cast(initializing_values, found.dtype), [-1])
-    return tf.ensure_shape(tf.tensor_scatter_nd_update(found, tf.where(~known), values), [num_rows, num_cols])
+    values = tf.reshape(tf.cast(initializing_values, rows_of_old.dtype), [-1])
+    return tf.ensure_shape(tf.tensor_scatter_nd_update(rows_of_old, tf.where(~known), values), [num_rows, num_cols])

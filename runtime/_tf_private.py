@@ -90,8 +90,8 @@ class Parent(Trackable):  # type: ignore[misc]
         return {**super()._trackable_children(save_type, **kwargs), **self.children()}
 
     def _lookup_dependency(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        found = self.part(name)
-        return super()._lookup_dependency(name, *args, **kwargs) if found is None else found
+        part = self.part(name)
+        return super()._lookup_dependency(name, *args, **kwargs) if part is None else part
 
 
 class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
@@ -198,12 +198,12 @@ def stateful_types(op: tf.Operation) -> set[str]:
     """
     if not op._is_stateful:
         return set()
-    found: set[str] = set()
+    types: set[str] = set()
     for node in (op.node_def, *nodes_called(op)):
         definition = op_def_registry.get(node.op)
         if not _functions(node) and (definition is None or definition.is_stateful):
-            found.add(node.op)
-    return found
+            types.add(node.op)
+    return types
 
 
 def nodes_called(op: tf.Operation) -> Iterator[Any]:
@@ -241,9 +241,9 @@ def order_by_handle(prefix: str, reads: Collection[str]) -> None:
         if not op.type.startswith(prefix):
             return False
         sources = [tensor.op for tensor in op.inputs if tensor.dtype == tf.int64]
-        found = [source.inputs[0] for source in sources if source.type == "ReadVariableOp"]
+        handles = [source.inputs[0] for source in sources if source.type == "ReadVariableOp"]
         kept = read if op.type in reads else written
-        fresh = [resource for resource in found if resource not in kept]
+        fresh = [resource for resource in handles if resource not in kept]
         kept.update(fresh)
         return bool(fresh)
 
@@ -388,11 +388,11 @@ def updated_by_v1(optimizer: Any, variable: Any, gradient: Any) -> tf.Operation:
 
 
 def _skip(owner: Any, name: str, adapted: Callable[[Any], bool]) -> None:
-    made = getattr(owner, name)
+    method = getattr(owner, name)
 
-    @functools.wraps(made)
+    @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
         variable = args[0] if args else kwargs["var"]  # passed by name when a slot is restored
-        return None if adapted(variable) else made(self, *args, **kwargs)
+        return None if adapted(variable) else method(self, *args, **kwargs)
 
     setattr(owner, name, make)

@@ -31,5 +31,5 @@ def scope_of(column: Any) -> str:
 
 def sequence_output(column: Any, builder: Any, settings: Mapping[str, Any]) -> tuple[tf.Tensor, tf.Tensor]:
     """Return a column's embeddings, float32 [batch, time, dim], and the lengths of its sequences, int64 [batch]."""
-    found = column._get_sequence_dense_tensor(builder, **settings)
-    return found.dense_tensor, found.sequence_length
+    sequence = column._get_sequence_dense_tensor(builder, **settings)
+    return sequence.dense_tensor, sequence.sequence_length

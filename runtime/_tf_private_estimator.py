@@ -65,9 +65,9 @@ def exports_to_come() -> list[str]:
         module, name = frame.f_globals.get("__name__"), frame.f_code.co_name
         if module == _TRAINING:
             specification = getattr(frame.f_locals.get("self"), "_eval_spec", None)
-            found = [f"the exporter `{one.name}`" for one in getattr(specification, "exporters", ())]
-            if found:
-                return found
+            exports = [f"the exporter `{one.name}`" for one in getattr(specification, "exporters", ())]
+            if exports:
+                return exports
         if module == _ESTIMATOR and name.startswith("export_"):
             return [f"`{name}`"]
     return []

@@ -25,7 +25,7 @@ def export_archive(keras: Any) -> Any:
     package = keras.Model.__module__.partition(".")[0]
     for module, name in _ARCHIVES:
         with contextlib.suppress(ImportError):
-            found = getattr(importlib.import_module(f"{package}.src.export.{module}"), name, None)
-            if hasattr(found, "_filter_and_track_resources"):
-                return found
+            archive = getattr(importlib.import_module(f"{package}.src.export.{module}"), name, None)
+            if hasattr(archive, "_filter_and_track_resources"):
+                return archive
     raise ImportError(f"{package} has no class that exports SavedModels")

@@ -35,9 +35,9 @@ def extend_warm_starts(
         return listed(variables, group(variables))
 
     def remapped(var: Any, *positional: Any, **named: Any) -> None:
-        given = signature(by_vocabulary).bind(var, *positional, **named)
-        given.apply_defaults()
-        asked = given.arguments
+        bound = signature(by_vocabulary).bind(var, *positional, **named)
+        bound.apply_defaults()
+        asked = bound.arguments
         vocabulary = {
             "new": asked["current_vocab_path"],
             "new_size": asked["current_vocab_size"],

@@ -50,11 +50,11 @@ def items(name: str, value: Any, each: str) -> list[Any]:
 
 def pairs(name: str, value: Any, each: str) -> list[tuple[Any, Any]]:
     """Return a list of pairs; `each` describes a pair in the message."""
-    found = items(name, value, each)
-    for one in found:
-        if not isinstance(one, (tuple, list)) or len(one) != 2:
-            raise ValueError(f"`{name}` must be a list of {each}: it holds {one!r}")
-    return [(first, second) for first, second in found]
+    listed = items(name, value, each)
+    for pair in listed:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"`{name}` must be a list of {each}: it holds {pair!r}")
+    return [(first, second) for first, second in listed]
 
 
 def length(name: str, value: Sized, low: int, high: int) -> None:

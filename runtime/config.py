@@ -114,13 +114,13 @@ def use_dynamic_expansion() -> bool:
     return _current is not None and _current.use_dynamic_expansion
 
 
-def checked(given: Mapping[str, Any]) -> Config:
+def checked(settings: Mapping[str, Any]) -> Config:
     """Check the known keywords of `init` by Rec SDK's rules, and return them as settings.
 
     Raises:
         ValueError: a value has a wrong type or range, or all step counts are 0.
     """
-    config = Config(**given)
+    config = Config(**settings)
     for name, rule in _RULES.items():
         rule(name, getattr(config, name))
     if config.max_steps == config.train_steps == config.eval_steps == 0:

@@ -97,13 +97,13 @@ def column_parts(initializer: Any, rows: int, dim: int, parts: int) -> list[Any]
     if not isinstance(initializer, ColumnBlocks):
         own = _instance(initializer)
         distribution = _distribution(own, (rows, dim))
-        made: dict[str, Callable[..., Any]] = {
+        drawing: dict[str, Callable[..., Any]] = {
             "constant": lambda a, b, seed: tf.constant_initializer(a),
             "uniform": tf.random_uniform_initializer,
             "normal": tf.random_normal_initializer,
             "truncated_normal": tf.compat.v1.truncated_normal_initializer,
         }
-        return [made[distribution.kind](distribution.a, distribution.b, seed=_plain(_seed(own)))] * parts
+        return [drawing[distribution.kind](distribution.a, distribution.b, seed=_plain(_seed(own)))] * parts
     initializer_text(initializer, rows, dim)  # checks the widths
     columns = [part for count, part in initializer.blocks for _ in range(count)]
     return [ColumnBlocks(_runs(columns[i : i + width])) for i in range(0, dim, width)]
@@ -125,9 +125,9 @@ def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int
 def _runs(columns: Sequence[Any]) -> tuple[tuple[int, Any], ...]:
     """Return each run of the same initializer, with its length."""
     runs: list[tuple[int, Any]] = []
-    for one in columns:
-        same = bool(runs) and runs[-1][1] is one
-        runs[-1:] = [(runs[-1][0] + 1, one)] if same else [*runs[-1:], (1, one)]
+    for column in columns:
+        same = bool(runs) and runs[-1][1] is column
+        runs[-1:] = [(runs[-1][0] + 1, column)] if same else [*runs[-1:], (1, column)]
     return tuple(runs)
 
 

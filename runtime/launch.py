@@ -90,13 +90,13 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
     Raises:
         ImportError: the engine is "horovod", and Horovod is not installed.
     """
-    made: dict[str, Callable[[int], Sequence[Mapping[str, str]]]] = {
+    engines: dict[str, Callable[[int], Sequence[Mapping[str, str]]]] = {
         "horovod": _of_horovod,
         "local": lambda ranks: _of_tensorflow(ranks, "local"),
         "collectives": lambda ranks: _of_tensorflow(ranks, "collectives"),
         "alone": lambda ranks: [{}] * ranks,
     }
-    variables = made[engine](ranks)
+    variables = engines[engine](ranks)
     if engine == "collectives" and ranks > 1:
         print(f"runtime.launch: {_OPEN.format('ranks')}, or leave --engine out, which starts none", file=sys.stderr)
     return run([Task(f"rank {rank}", str(rank), command, own) for rank, own in enumerate(variables)], grace_seconds)
@@ -175,14 +175,14 @@ def cluster_tasks(
     every = [(job, index) for job, addresses in jobs.items() for index in range(len(addresses))]
     tasks = []
     for job, index in [*every, *([("evaluator", 0)] if evaluator else [])]:
-        told = {
+        environments = {
             "{ps_hosts}": ",".join(jobs["ps"]),
             "{worker_hosts}": ",".join([*jobs.get("chief", []), *jobs.get("worker", [])]),
             "{job_name}": job,
             "{task_index}": str(index),
         }
         own = list(command)
-        for name, value in told.items():
+        for name, value in environments.items():
             own = [part.replace(name, value) for part in own]
         variables = {"TF_CONFIG": json.dumps({"cluster": jobs, "task": {"type": job, "index": index}})}
         tasks.append(Task(f"{job} {index}", f"{job}:{index}", own, variables, serves=job == "ps"))
@@ -317,12 +317,12 @@ def _free_ports(count: int) -> list[int]:
     """Return ports that are free now; if another program takes one first, its rank reports that."""
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
+        for opened in sockets:
+            opened.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
     finally:
-        for one in sockets:
-            one.close()
+        for opened in sockets:
+            opened.close()
 
 
 if __name__ == "__main__":

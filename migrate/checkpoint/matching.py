@@ -69,11 +69,12 @@ def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -
     for table, text in counts.items():
         if not text.isdigit() or int(text) < 1:
             raise MigrateError(f"--parts {table}={text}: not a number of partitions; write e.g. {table}=2")
-    for one in tables:
-        if one.by_parts and one.name not in counts:
+    for record in tables:
+        if record.by_parts and record.name not in counts:
             raise MigrateError(
-                f"{source}: the ids of `{one.name}` alternate between partitions of its variable, so its rows are not "
-                f"in the order of ids; give --parts {one.name}=N with the number of partitions (1 if it has none)"
+                f"{source}: the ids of `{record.name}` alternate between partitions of its variable, so its rows are "
+                f"not in the order of ids; give --parts {record.name}=N with the number of partitions (1 if it has "
+                "none)"
             )
     return {one.name: int(counts.get(one.name, 1)) for one in tables}
 

@@ -246,8 +246,8 @@ def _read_lines(block: Block, spec: DataSpec) -> Rows:
             raise _unreadable(block, data, error) from error
     rows = Rows(block, table.combine_chunks(), tuple(malformed), data)
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    found = table.num_rows + len(malformed)
-    if _opened(data, block, spec) or (found != lines and found != _not_blank(data)):
+    count = table.num_rows + len(malformed)
+    if _opened(data, block, spec) or (count != lines and count != _not_blank(data)):
         raise MigrateError(f"{block.shown}: a quoted value contains a line break; remove line breaks from values")
     return rows
 

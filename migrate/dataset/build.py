@@ -130,10 +130,10 @@ def _scan(
     """Return the statistics of all rows, and the number of rows of each block."""
     total, rows = Statistics(), []
     task = partial(_scan_block, spec=spec, map_path=options.feature_map, skip=options.skip_bad_rows)
-    for found in progress(pool.run(task, tasks), len(tasks), "reading"):
-        assert isinstance(found, Statistics)
-        total.add(found)
-        rows.append(found.rows)
+    for part in progress(pool.run(task, tasks), len(tasks), "reading"):
+        assert isinstance(part, Statistics)
+        total.add(part)
+        rows.append(part.rows)
     return total, rows
 
 
@@ -178,9 +178,9 @@ def _write_shard(shard: _Shard, spec: DataSpec, map_path: Path, options: BuildOp
 
 
 def _describe(spec: DataSpec, statistics: Statistics, known: FeatureMap, stage: Path) -> None:
-    found = report(spec, statistics, known)
-    _write_json(stage / "statistics.json", found)
-    (stage / "statistics.txt").write_text(report_text(found), encoding="utf-8")
+    facts = report(spec, statistics, known)
+    _write_json(stage / "statistics.json", facts)
+    (stage / "statistics.txt").write_text(report_text(facts), encoding="utf-8")
     text = _schema_text(spec, known)
     if text:
         (stage / "schema.yaml").write_text(text, encoding="utf-8")
@@ -218,9 +218,9 @@ def _schema_text(spec: DataSpec, known: FeatureMap) -> str:
     wide = {"size": start, "dense": [[0, len(spec.dense)]] if spec.dense else [], "sparse": groups}
     parts = {"model": spec.model.get("model"), "input": wide, "labels": [label.name for label in spec.labels]}
     content = {"version": 1} | parts | {"tasks": spec.model.get("tasks")}
-    given = {key: value for key, value in content.items() if value is not None}
+    filled = {key: value for key, value in content.items() if value is not None}
     head = "# Written by `migrate dataset build`: dense columns first, then a one-hot group for each sparse column.\n"
-    return head + yaml.safe_dump(given, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return head + yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
 def _size(column: SparseColumn, known: FeatureMap) -> int:
@@ -238,21 +238,21 @@ def _statistics_of(samples: Samples, spec: DataSpec) -> Statistics:
     return Statistics(samples.rows, samples.skipped, samples.first_skipped, labels, dense, sparse, timestamp)
 
 
-def _moments(found: Converted) -> Moments:
-    present = ~found.missing
-    return Moments.of(found.values[present], int(found.missing.sum()))
+def _moments(converted: Converted) -> Moments:
+    present = ~converted.missing
+    return Moments.of(converted.values[present], int(converted.missing.sum()))
 
 
-def _sparse(column: SparseColumn, found: Texts | Integers | Converted) -> Categories | Moments:
-    if isinstance(found, Converted):
-        ids, counts = np.unique(_buckets(column, found), return_counts=True)
-        return Categories(int(counts.sum()), int(found.missing.sum()), Counts(pa.array(ids), counts))
-    if isinstance(found, Integers):
-        return Moments.of(found.values)
-    counts = np.bincount(found.codes, minlength=len(found.texts))
-    values = found.texts
+def _sparse(column: SparseColumn, raw: Texts | Integers | Converted) -> Categories | Moments:
+    if isinstance(raw, Converted):
+        ids, counts = np.unique(_buckets(column, raw), return_counts=True)
+        return Categories(int(counts.sum()), int(raw.missing.sum()), Counts(pa.array(ids), counts))
+    if isinstance(raw, Integers):
+        return Moments.of(raw.values)
+    counts = np.bincount(raw.codes, minlength=len(raw.texts))
+    values = raw.texts
     empty = values.index("").as_py()
-    missing = int(counts[empty]) if empty >= 0 and found.offsets is None else 0
+    missing = int(counts[empty]) if empty >= 0 and raw.offsets is None else 0
     if column.ids == "hash":
         ids, where = np.unique(HashIds(column.size).ids(values), return_inverse=True)
         counts = np.bincount(where, weights=counts, minlength=len(ids)).astype(np.int64)
@@ -261,8 +261,8 @@ def _sparse(column: SparseColumn, found: Texts | Integers | Converted) -> Catego
     return Categories(int(counts.sum()), missing, Counts(values.filter(pa.array(some)), counts[some]))
 
 
-def _buckets(column: SparseColumn, found: Converted) -> Array:
-    filled = np.where(found.missing, column.missing or 0.0, found.values)
+def _buckets(column: SparseColumn, converted: Converted) -> Array:
+    filled = np.where(converted.missing, column.missing or 0.0, converted.values)
     return np.searchsorted(np.array(column.buckets), filled, side="right").astype(np.int64)
 
 
@@ -272,25 +272,25 @@ def _features_of(samples: Samples, spec: DataSpec, known: FeatureMap) -> list[Fe
     if spec.dense:
         columns = []
         for column in spec.dense:
-            found = samples.dense[column.name]
-            filled = np.where(found.missing, column.missing or 0.0, found.values)
+            converted = samples.dense[column.name]
+            filled = np.where(converted.missing, column.missing or 0.0, converted.values)
             columns.append(known.dense[column.name].apply(filled).astype(np.float32))
         features.append(Feature("dense_feature", np.stack(columns, axis=1)))
     if spec.single:
         ids = [_ids(column, samples.sparse[column.name], known) for column in spec.single]
         features.append(Feature("sparse_feature", np.stack(ids, axis=1)))
-    for one in spec.sparse:
-        values = samples.sparse[one.name]
-        if one.multiple and not isinstance(values, Converted):
-            features.append(Feature(one.name, _ids(one, values, known), values.offsets))
+    for sparse in spec.sparse:
+        values = samples.sparse[sparse.name]
+        if sparse.multiple and not isinstance(values, Converted):
+            features.append(Feature(sparse.name, _ids(sparse, values, known), values.offsets))
     if samples.timestamp is not None:
         features.append(Feature("timestamp", samples.timestamp.astype(np.int64)[:, None]))
     return features
 
 
-def _ids(column: SparseColumn, found: Texts | Integers | Converted, known: FeatureMap) -> Array:
-    if isinstance(found, Converted):
-        return _buckets(column, found)
-    if isinstance(found, Integers):
-        return found.values
-    return known.sparse[column.name].ids(found.texts)[found.codes]
+def _ids(column: SparseColumn, values: Texts | Integers | Converted, known: FeatureMap) -> Array:
+    if isinstance(values, Converted):
+        return _buckets(column, values)
+    if isinstance(values, Integers):
+        return values.values
+    return known.sparse[column.name].ids(values.texts)[values.codes]

@@ -44,9 +44,9 @@ class MapIds:
 
     @cached_property
     def _sorted(self) -> tuple[Array, Array]:
-        found = text_fingerprints(self.values)
-        order = np.argsort(found, kind="stable")
-        return found[order], order
+        fingerprints = text_fingerprints(self.values)
+        order = np.argsort(fingerprints, kind="stable")
+        return fingerprints[order], order
 
     def ids(self, texts: Any) -> Array:
         """Return the id of each text, int64; -1 for a text without id."""
@@ -120,17 +120,17 @@ def make_map(spec: DataSpec, statistics: Statistics) -> FeatureMap:
     """Make the feature map from statistics."""
     sparse: dict[str, MapIds | HashIds] = {}
     for column in spec.sparse:
-        found = statistics.sparse[column.name]
-        if column.ids == "map" and isinstance(found, Categories):
-            sparse[column.name] = _map_ids(column, found)
+        categories = statistics.sparse[column.name]
+        if column.ids == "map" and isinstance(categories, Categories):
+            sparse[column.name] = _map_ids(column, categories)
         elif column.ids == "hash":
             sparse[column.name] = HashIds(column.size)
     dense = {column.name: _scale(column, statistics.dense[column.name]) for column in spec.dense}
     return FeatureMap(sparse, dense)
 
 
-def _map_ids(column: SparseColumn, found: Categories) -> MapIds:
-    values, counts = found.values.most()
+def _map_ids(column: SparseColumn, categories: Categories) -> MapIds:
+    values, counts = categories.values.most()
     values = values.filter(compute.greater_equal(counts, column.min_count))
     if column.max_ids:
         values = values.slice(0, column.max_ids)

@@ -48,7 +48,7 @@ def staged(target: Path) -> Iterator[StagedFolder]:
     Raises:
         MigrateError: the target cannot be created or written; no temporary files remain.
     """
-    made = not target.exists()
+    is_new = not target.exists()
     try:
         target.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target)
@@ -65,5 +65,5 @@ def staged(target: Path) -> Iterator[StagedFolder]:
         raise MigrateError(f"cannot write to {target} ({error.strerror or error}); choose another -o") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-        if made and not done:
+        if is_new and not done:
             shutil.rmtree(target, ignore_errors=True)

@@ -49,8 +49,8 @@ class _Texts:
         # A view with a word at every offset; its type is void, because words are not aligned.
         kind = np.dtype((np.void, count))
         words: Array = np.ndarray((len(self.data) - count + 1,), kind, self.data.data, strides=(1,))
-        found: Array = words[places].view(f"<u{count}").astype(np.uint64, copy=False)
-        return found
+        word: Array = words[places].view(f"<u{count}").astype(np.uint64, copy=False)
+        return word
 
 
 def _turned(value: Array, bits: int) -> Array:

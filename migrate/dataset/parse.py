@@ -117,12 +117,12 @@ def _converted(column: Column, to: Any, convert: Callable[[Column], Column], mis
 def numbers(column: Column, missing: tuple[str, ...]) -> Converted:
     """Return a column as float64; values that are not finite in float32 are bad, but NaN in Parquet is missing."""
     column = plain(column)
-    found = _converted(column, pa.float64(), lambda part: part.cast(pa.float64()), missing)
-    strange = np.isnan(found.values)
-    absent = found.missing if _is_text(column) else found.missing | strange
+    converted = _converted(column, pa.float64(), lambda part: part.cast(pa.float64()), missing)
+    strange = np.isnan(converted.values)
+    absent = converted.missing if _is_text(column) else converted.missing | strange
     # With this comparison, NaN is bad as well.
-    bad = found.bad | (~(np.abs(found.values) <= _LARGEST) & ~absent)
-    return Converted(found.values, absent, bad)
+    bad = converted.bad | (~(np.abs(converted.values) <= _LARGEST) & ~absent)
+    return Converted(converted.values, absent, bad)
 
 
 def integers(column: Column, missing: tuple[str, ...]) -> Converted:
@@ -134,14 +134,16 @@ def timestamps(column: Column, spec: TimestampColumn, missing: tuple[str, ...]) 
     """Return a column of times as whole seconds since 1970 (UTC), rounded down."""
     column = plain(column)
     if pa.types.is_temporal(column.type):
-        found = _converted(column, pa.int64(), _microseconds, missing)
-        return Converted(found.values // 1_000_000, found.missing, found.bad)
+        converted = _converted(column, pa.int64(), _microseconds, missing)
+        return Converted(converted.values // 1_000_000, converted.missing, converted.bad)
     if spec.format in ("unix", "unix_ms"):
-        found = integers(column, missing)
-        return Converted(found.values // (1000 if spec.format == "unix_ms" else 1), found.missing, found.bad)
+        converted = integers(column, missing)
+        return Converted(
+            converted.values // (1000 if spec.format == "unix_ms" else 1), converted.missing, converted.bad
+        )
     if spec.format == "iso":
-        found = _converted(column, pa.int64(), _iso, missing)
-        return Converted(found.values // 1_000_000, found.missing, found.bad)
+        converted = _converted(column, pa.int64(), _iso, missing)
+        return Converted(converted.values // 1_000_000, converted.missing, converted.bad)
     return _converted(column, pa.int64(), partial(_by_format, layout=spec.format), missing)
 
 
@@ -199,10 +201,10 @@ def several(column: Column, spec: SparseColumn, missing: tuple[str, ...]) -> Tex
         row, flat = row[keep], flat.filter(pa.array(keep))
         offsets = _offsets(row, len(counts))
     if spec.ids == "raw":
-        found = integers(flat, ())
+        converted = integers(flat, ())
         bad = np.zeros(len(counts), bool)
-        bad[row[found.bad]] = True
-        return Integers(found.values, bad, offsets)
+        bad[row[converted.bad]] = True
+        return Integers(converted.values, bad, offsets)
     coded = texts(flat, ())
     return Texts(coded.codes, coded.texts, offsets)
 

@@ -17,59 +17,67 @@ Report = dict[str, Any]
 
 def report(spec: DataSpec, statistics: Statistics, known: FeatureMap) -> Report:
     """Return the number of rows and the statistics of each column; `unseen` counts values without their own id."""
-    found: Report = {"rows": statistics.rows, "skipped": statistics.skipped}
+    result: Report = {"rows": statistics.rows, "skipped": statistics.skipped}
     if statistics.first_skipped:
-        found["first_skipped"] = statistics.first_skipped
-    found["labels"] = {name: _moments(one) for name, one in statistics.labels.items()}
+        result["first_skipped"] = statistics.first_skipped
+    result["labels"] = {name: _moments(one) for name, one in statistics.labels.items()}
     if statistics.timestamp:
-        found["timestamp"] = {"min": int(statistics.timestamp.minimum), "max": int(statistics.timestamp.maximum)}
-    found["dense"] = {name: {"missing": one.missing, **_moments(one)} for name, one in statistics.dense.items()}
-    found["sparse"] = {column.name: _sparse(column, statistics, known) for column in spec.sparse}
-    return found
+        result["timestamp"] = {"min": int(statistics.timestamp.minimum), "max": int(statistics.timestamp.maximum)}
+    result["dense"] = {name: {"missing": one.missing, **_moments(one)} for name, one in statistics.dense.items()}
+    result["sparse"] = {column.name: _sparse(column, statistics, known) for column in spec.sparse}
+    return result
 
 
-def _moments(one: Moments) -> Report:
-    if not one.count:
+def _moments(moments: Moments) -> Report:
+    if not moments.count:
         return {"count": 0}
-    return {"count": one.count, "min": one.minimum, "max": one.maximum, "mean": one.mean, "std": one.std}
+    return {
+        "count": moments.count,
+        "min": moments.minimum,
+        "max": moments.maximum,
+        "mean": moments.mean,
+        "std": moments.std,
+    }
 
 
 def _sparse(column: SparseColumn, statistics: Statistics, known: FeatureMap) -> Report:
-    one = statistics.sparse[column.name]
-    if isinstance(one, Moments):
-        return {"ids": "raw", "values": one.count} | ({"min": one.minimum, "max": one.maximum} if one.count else {})
-    values, counts = one.values.most()
-    found: Report = {"ids": column.ids, "values": one.count, "missing": one.missing, "distinct": len(values)}
+    counted = statistics.sparse[column.name]
+    if isinstance(counted, Moments):
+        return {"ids": "raw", "values": counted.count} | (
+            {"min": counted.minimum, "max": counted.maximum} if counted.count else {}
+        )
+    values, counts = counted.values.most()
+    result: Report = {"ids": column.ids, "values": counted.count, "missing": counted.missing, "distinct": len(values)}
     ids = known.sparse.get(column.name)
     if isinstance(ids, MapIds):
         own = ids.ids(values)
         unseen = (own < 0) | (own == len(ids.values))
         rows = int(counts.to_numpy()[unseen].sum())
-        found |= {"size": ids.size, "unseen": rows, "unseen_share": rows / one.count if one.count else 0.0}
+        result |= {"size": ids.size, "unseen": rows, "unseen_share": rows / counted.count if counted.count else 0.0}
     elif column.ids == "hash":
-        found["size"] = column.size
+        result["size"] = column.size
     else:
-        found["size"] = len(column.buckets) + 1
+        result["size"] = len(column.buckets) + 1
     top = zip(values.slice(0, TOP).to_pylist(), counts.slice(0, TOP).to_pylist(), strict=True)
-    found["top"] = [[value, count] for value, count in top]
-    return found
+    result["top"] = [[value, count] for value, count in top]
+    return result
 
 
-def report_text(found: Report) -> str:
+def report_text(facts: Report) -> str:
     """Return a report as text with tables."""
-    lines = [f"{found['rows']:,} rows, {found['skipped']:,} skipped"]
-    if "first_skipped" in found:
-        lines.append(f"first skipped row: {found['first_skipped']}")
-    if "timestamp" in found:
-        lines.append(f"timestamp: {found['timestamp']['min']} to {found['timestamp']['max']}")
+    lines = [f"{facts['rows']:,} rows, {facts['skipped']:,} skipped"]
+    if "first_skipped" in facts:
+        lines.append(f"first skipped row: {facts['first_skipped']}")
+    if "timestamp" in facts:
+        lines.append(f"timestamp: {facts['timestamp']['min']} to {facts['timestamp']['max']}")
     keys = ("count", "missing", "min", "max", "mean", "std")
     for kind in ("labels", "dense"):
-        rows = [[name, *(_short(one.get(key, "")) for key in keys)] for name, one in found[kind].items()]
+        rows = [[name, *(_short(one.get(key, "")) for key in keys)] for name, one in facts[kind].items()]
         lines += _table([kind, *keys], rows)
     keys = ("ids", "values", "missing", "distinct", "size", "unseen_share")
     rows = [
         [name, *(_short(one.get(key, "")) for key in keys), _top(one.get("top", []))]
-        for name, one in found["sparse"].items()
+        for name, one in facts["sparse"].items()
     ]
     lines += _table(["sparse", *keys[:-1], "unseen", "most frequent"], rows)
     return "\n".join(lines) + "\n"

@@ -51,8 +51,8 @@ def read_samples(block: Block, spec: DataSpec, known: FeatureMap | None, *, skip
     if not skip:
         raise MigrateError(f"{first}; correct the file, or skip such rows with --bad-rows skip")
     bad = np.zeros(samples.rows, bool)
-    for one in wrong:
-        bad |= one.bad
+    for line in wrong:
+        bad |= line.bad
     kept = Rows(rows.block, rows.table.filter(pa.array(~bad)))
     samples, _ = _parsed(kept, spec, known)
     skipped = int(bad.sum()) + len(rows.malformed)
@@ -62,14 +62,14 @@ def read_samples(block: Block, spec: DataSpec, known: FeatureMap | None, *, skip
 def _first(rows: Rows, wrong: list[_Wrong]) -> str:
     """Return the problem of the first invalid line."""
     best, row = None, None
-    for one in wrong:
-        at = int(np.argmax(one.bad))
+    for problem in wrong:
+        at = int(np.argmax(problem.bad))
         if row is None or at < row:
-            best, row = one, at
+            best, row = problem, at
     line = rows.number(row) if row is not None else None
     if rows.malformed and (line is None or rows.malformed[0][0] < line):
-        number, wanted, found = rows.malformed[0]
-        return f"{rows.place_of_line(number)}: has {found} value{'s' * (found != 1)}, but the file has {wanted} columns"
+        number, wanted, count = rows.malformed[0]
+        return f"{rows.place_of_line(number)}: has {count} value{'s' * (count != 1)}, but the file has {wanted} columns"
     assert best is not None
     assert row is not None
     value = rows.table.column(best.column)[row].as_py()
@@ -92,11 +92,11 @@ def _parsed(rows: Rows, spec: DataSpec, known: FeatureMap | None) -> tuple[Sampl
         labels.append(values)
     dense = {}
     for column in spec.dense:
-        dense[column.name] = found = numbers(table.column(column.column), missing)
-        _check_number(check, column.column, found, column.missing)
+        dense[column.name] = converted = numbers(table.column(column.column), missing)
+        _check_number(check, column.column, converted, column.missing)
     sparse: dict[str, Texts | Integers | Converted] = {}
-    for one in spec.sparse:
-        sparse[one.name] = _sparse(table.column(one.column), one, spec, known, check)
+    for sparse_column in spec.sparse:
+        sparse[sparse_column.name] = _sparse(table.column(sparse_column.column), sparse_column, spec, known, check)
     timestamp = None
     if spec.timestamp:
         time = timestamps(table.column(spec.timestamp.column), spec.timestamp, missing)
@@ -105,20 +105,24 @@ def _parsed(rows: Rows, spec: DataSpec, known: FeatureMap | None) -> tuple[Sampl
     return Samples(table.num_rows, np.stack(labels, axis=1), dense, sparse, timestamp), wrong
 
 
-def _check_number(check: Any, column: str, found: Converted, fill: float | None) -> None:
-    check(column, found.bad, "must be a finite number")
+def _check_number(check: Any, column: str, converted: Converted, fill: float | None) -> None:
+    check(column, converted.bad, "must be a finite number")
     if fill is None:
-        check(column, found.missing, "must be a number (or set `missing` in the schema, for gaps)")
+        check(column, converted.missing, "must be a number (or set `missing` in the schema, for gaps)")
 
 
 def _label(column: Any, label: LabelColumn, spec: DataSpec) -> tuple[Array, Array, str]:
     kind = np.float32 if spec.label_type == "float" else np.int64
     if label.positive:
-        found = texts(column, spec.missing)
-        known = np.array(found.texts.to_pylist())
+        label_texts = texts(column, spec.missing)
+        known = np.array(label_texts.texts.to_pylist())
         allowed = [label.positive, label.negative] if label.negative else known[known != ""].tolist()
         what = f"must be {' or '.join(f'`{text}`' for text in allowed)}" if label.negative else "must have a value"
-        return (known == label.positive).astype(kind)[found.codes], ~np.isin(known, allowed)[found.codes], what
+        return (
+            (known == label.positive).astype(kind)[label_texts.codes],
+            ~np.isin(known, allowed)[label_texts.codes],
+            what,
+        )
     number = numbers(column, spec.missing)
     bad = number.bad | number.missing
     if spec.label_type == "int":
@@ -141,18 +145,18 @@ def _sparse(
         _check_number(check, spec.column, number, spec.missing)
         return number
     if spec.multiple:
-        found = several(column, spec, data.missing)
+        values = several(column, spec, data.missing)
     elif spec.ids == "raw":
         integer = integers(column, data.missing)
-        found = Integers(integer.values, integer.bad | integer.missing)
+        values = Integers(integer.values, integer.bad | integer.missing)
     else:
-        found = texts(column, data.missing)
-    if isinstance(found, Integers):
-        check(spec.column, found.bad, "must be a 64-bit integer")
-    elif known is not None and (known.sparse[spec.name].ids(found.texts) < 0).any():
-        bad = (known.sparse[spec.name].ids(found.texts) < 0)[found.codes]
-        if found.offsets is not None:
-            row = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets))
-            bad = np.bincount(row[bad], minlength=len(found.offsets) - 1) > 0
+        values = texts(column, data.missing)
+    if isinstance(values, Integers):
+        check(spec.column, values.bad, "must be a 64-bit integer")
+    elif known is not None and (known.sparse[spec.name].ids(values.texts) < 0).any():
+        bad = (known.sparse[spec.name].ids(values.texts) < 0)[values.codes]
+        if values.offsets is not None:
+            row = np.repeat(np.arange(len(values.offsets) - 1), np.diff(values.offsets))
+            bad = np.bincount(row[bad], minlength=len(values.offsets) - 1) > 0
         check(spec.column, bad, "must be a value of the feature map (or build the map with `unseen: reserve`)")
-    return found
+    return values

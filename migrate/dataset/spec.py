@@ -128,16 +128,16 @@ class DataSpec:
         return tuple(dict.fromkeys([*(label.column for label in self.labels), *dense, *sparse, *time]))
 
 
-def load_spec(given: str) -> DataSpec:
+def load_spec(path: str) -> DataSpec:
     """Read the section `data` of a schema file, or of a bundled schema (`criteo`, `census`) if there is no such file.
 
     Raises:
         MigrateError: the file cannot be read or a key is invalid; the message names file, key and remedy.
     """
-    bundled = BUNDLED / f"{given}.yaml"
-    if not Path(given).exists() and "/" not in given and bundled.is_file():
-        return parse_spec(bundled.read_text(encoding="utf-8"), given)
-    return parse_spec(read_text(given), given)
+    bundled = BUNDLED / f"{path}.yaml"
+    if not Path(path).exists() and "/" not in path and bundled.is_file():
+        return parse_spec(bundled.read_text(encoding="utf-8"), path)
+    return parse_spec(read_text(path), path)
 
 
 def parse_spec(text: str, path: str) -> DataSpec:
@@ -251,11 +251,11 @@ def _buckets(entry: Section) -> tuple[float, ...]:
 
 
 def _labels(data: Section, names: tuple[str, ...]) -> tuple[LabelColumn, ...]:
-    given = {label.name: label for label in _entries(data, "labels", _label)}
-    unknown = [name for name in given if name not in names]
+    by_name = {label.name: label for label in _entries(data, "labels", _label)}
+    unknown = [name for name in by_name if name not in names]
     if unknown:
         raise data.fail("labels", f"describes `{unknown[0]}`, which is not in the schema's `labels`; add it there")
-    return tuple(given.get(name, LabelColumn(name, name)) for name in names)
+    return tuple(by_name.get(name, LabelColumn(name, name)) for name in names)
 
 
 def _label(entry: Section, name: str, column: str) -> LabelColumn:

@@ -172,8 +172,8 @@ class Statistics:
 
 
 def _add_all(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    for name, one in theirs.items():
+    for name, counted in theirs.items():
         if name in mine:
-            mine[name].add(one)
+            mine[name].add(counted)
         else:
-            mine[name] = one
+            mine[name] = counted

@@ -127,25 +127,25 @@ def _feature(source: Path, call: ast.Call, names: list[str], schema: Schema) -> 
     where = f"{source}: line {call.lineno}: the placeholder `{names[0] if names else ast.unparse(call)}`"
     keys = [feature.name for feature in schema.input.sparse]
     keys += [DENSE] if schema.input.dense_size else []
-    found = next((name for name in names if name in keys), "")
-    if not found and any(name in schema.labels for name in names):
+    key = next((name for name in names if name in keys), "")
+    if not key and any(name in schema.labels for name in names):
         raise MigrateError(f"{where} is a label; remove the loss, which main.py computes, and return the predictions")
-    if not found:
+    if not key:
         raise MigrateError(
             f"{where} is no feature of the schema ({', '.join(keys)}); rename it to one of these, or make it a "
             "parameter with a default value"
         )
     shape = _arguments(call).get("shape")
     dims = shape.elts if isinstance(shape, ast.List | ast.Tuple) else None
-    wanted = 2 if found == DENSE else 1
+    wanted = 2 if key == DENSE else 1
     last = dims[-1] if dims else None
-    columns = last.value if isinstance(last, ast.Constant) and found == DENSE else None
+    columns = last.value if isinstance(last, ast.Constant) and key == DENSE else None
     if (dims is not None and len(dims) != wanted) or columns not in (None, schema.input.dense_size):
         has = "[batch]" if wanted == 1 else f"[batch, {schema.input.dense_size}]"
         raise MigrateError(
             f"{where} has the shape {ast.unparse(shape or call)}, but the batch has {has}; correct one of the two"
         )
-    return found
+    return key
 
 
 def _parameter(function: Function, edits: _Edits) -> str:

@@ -70,8 +70,8 @@ def _summary(traced: Traced, output: str) -> str:
     assert record is not None
     variables = sum(len(graph.variables) for graph in record.graphs)
     several = f" in {traced.processes} processes" if traced.processes > 1 else ""
-    found = [one for graph in record.graphs for one in graph.variables]
-    moving, stay = {one.table for one in found if one.table}, {one.name: one.stays for one in found if one.stays}
+    recorded = [one for graph in record.graphs for one in graph.variables]
+    moving, stay = {one.table for one in recorded if one.table}, {one.name: one.stays for one in recorded if one.stays}
     lines = [f"wrote {output}: {variables} variables, {record.steps} training steps{several}, ended {record.ended}"]
     if moving or stay:
         lines.append(f"looked-up variables that become tables in the graph: {len(moving)} of {len(moving) + len(stay)}")

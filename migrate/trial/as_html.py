@@ -53,9 +53,9 @@ def to_html(trial: Trial) -> str:
 
 
 def _pictures(trial: Trial) -> Iterator[Picture]:
-    for number, one in enumerate(trial.losses[:_PICTURED]):
-        title = f"{one.name}, step by step"
-        series = Series(one.name, one.original, one.tables)
+    for number, pair in enumerate(trial.losses[:_PICTURED]):
+        title = f"{pair.name}, step by step"
+        series = Series(pair.name, pair.original, pair.tables)
         drawn = losses.draw(series, f"loss-{number}", title, words.PROGRAMS)
         yield Picture(Markup(drawn), f"{title}: {losses.sentence(series, words.PROGRAMS)}")
     if trial.tables:
@@ -81,8 +81,8 @@ def _rows(trial: Trial) -> Iterator[Picture]:
         )
 
 
-def _memory(one: Memory) -> str:
-    return f"{one.table}: before {memory.size(one.before)}, after {memory.size(one.after)}"
+def _memory(used: Memory) -> str:
+    return f"{used.table}: before {memory.size(used.before)}, after {memory.size(used.after)}"
 
 
 def _time(time: Time) -> Picture:

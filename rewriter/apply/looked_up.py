@@ -24,8 +24,8 @@ def ops_before(graph: tf.Graph, lookup: Lookup) -> list[tf.Operation]:
     for name in (lookup.op, *lookup.gathers):
         op = graph.get_operation_by_name(name)
         operands = [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
-        for one in (op, *operands):
-            before += [one, *_reads(one)]
+        for source in (op, *operands):
+            before += [source, *_reads(source)]
     return list(dict.fromkeys(before))
 
 

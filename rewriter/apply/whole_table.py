@@ -48,6 +48,6 @@ def _scalar(scale: Scale, take: Take) -> tf.Tensor:
     return result
 
 
-def _number(given: Tensor | float, take: Take) -> tf.Tensor:
-    number = take(given) if isinstance(given, Tensor) else tf.constant(given)
+def _number(value: Tensor | float, take: Take) -> tf.Tensor:
+    number = take(value) if isinstance(value, Tensor) else tf.constant(value)
     return tf.cast(tf.reshape(number, []), tf.float32)

@@ -68,8 +68,8 @@ class _Step:
         sparse = [one for one in terms if self._support.of(one.tensor) is not None]
         whole = [one for one in terms if self._support.of(one.tensor) is None]
         spread: dict[Spread, None] = {}
-        for one in sparse:
-            spread |= self._support.of(one.tensor) or {}
+        for summand in sparse:
+            spread |= self._support.of(summand.tensor) or {}
         if not spread or any(self._known_multiple(one.tensor) is None for one in whole):
             raise NotByRows(self._gradient.op)
         size = size_of(self._gradient, 0)

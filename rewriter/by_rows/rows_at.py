@@ -228,15 +228,15 @@ class RowsAt:
         return self._surrounded(tensor, operand, around, axis, place)
 
     def _surrounded(
-        self, whole: tf.Tensor, given: tf.Tensor, around: list[list[int]], axis: int, place: Place
+        self, whole: tf.Tensor, operand: tf.Tensor, around: list[list[int]], axis: int, place: Place
     ) -> tf.Tensor:
         """Return rows of a tensor that is given between zeros, so many before and behind along each axis."""
         first = around[axis][0]
         if any(around[axis]):
-            rows = self.at(given, axis, place.within(first, True, True))
-            rows = self._between(rows, first, first + size_of(given, axis), axis, whole, place)
+            rows = self.at(operand, axis, place.within(first, True, True))
+            rows = self._between(rows, first, first + size_of(operand, axis), axis, whole, place)
         else:
-            rows = self.at(given, axis, place)
+            rows = self.at(operand, axis, place)
         around[axis] = [0, 0]
         return tf.pad(rows, around) if any(map(any, around)) else rows
 

@@ -167,17 +167,17 @@ def pooled(table: FrozenTable, bags: _Bags, rules: _PoolingRules) -> tf.Tensor:
     return result
 
 
-def _ids(given: _Bags, rules: _PoolingRules) -> _Ids:
-    keys = tf.cast(given.keys, tf.int64)
+def _ids(pooled_bags: _Bags, rules: _PoolingRules) -> _Ids:
+    keys = tf.cast(pooled_bags.keys, tf.int64)
     count = tf.size(keys, tf.int64)
     if rules.splits:
-        bags = tf.searchsorted(given.layout[1:], tf.range(count), side="right", out_type=tf.int64)
-        every = tf.size(given.layout, tf.int64) - 1
+        bags = tf.searchsorted(pooled_bags.layout[1:], tf.range(count), side="right", out_type=tf.int64)
+        every = tf.size(pooled_bags.layout, tf.int64) - 1
     else:
-        bags = given.layout if given.layout.shape.rank == 1 else given.layout[:, 0]
-        every = given.rows
+        bags = pooled_bags.layout if pooled_bags.layout.shape.rank == 1 else pooled_bags.layout[:, 0]
+        every = pooled_bags.rows
     used = tf.reduce_max(tf.concat([tf.constant([-1], tf.int64), bags], 0)) + 1
-    return _Ids(keys, bags, given.weights, tf.where(given.rows < 0, used, every))
+    return _Ids(keys, bags, pooled_bags.weights, tf.where(pooled_bags.rows < 0, used, every))
 
 
 def _pruned(ids: _Ids, rules: _PoolingRules) -> _Ids:

@@ -46,14 +46,14 @@ def find_restores(view: GraphView) -> Restores:
 def _follow(
     view: GraphView,
     functions: Mapping[str, Any],
-    given: Mapping[str, _Variable | _Saved | None],
+    known: Mapping[str, _Variable | _Saved | None],
     restores: Restores,
     depth: int,
 ) -> None:
     def value(tensor: Tensor) -> _Variable | _Saved | None:
         for _ in range(100):
-            if tensor.op in given:
-                return given[tensor.op]
+            if tensor.op in known:
+                return known[tensor.op]
             kind = view.type(tensor.op)
             if kind in _VARIABLES:
                 return _Variable(tensor.op) if depth == 0 else None

@@ -74,10 +74,10 @@ class HashedIds:
         return _Wide(numbers, layer.num_bins, layer.name)
 
     @contextmanager
-    def call(self, layer: Any, given: Any) -> Iterator[None]:
+    def call(self, layer: Any, inputs: Any) -> Iterator[None]:
         """Know what a layer is called with while it runs."""
         before = getattr(self._now, "call", (None, None))
-        self._now.call = layer, given
+        self._now.call = layer, inputs
         try:
             yield
         finally:

@@ -117,14 +117,14 @@ class LateUses:
         anchors = [anchor.handle for anchor in whole.made.variables]
         return [*anchors, *terms, *stand_ins, *self._reads.get(whole.name, ())]
 
-    def gradient(self, tensor: tf.Tensor, found: list[Any]) -> Any:
+    def gradient(self, tensor: tf.Tensor, gradients: list[Any]) -> Any:
         """Return the gradient of a tensor, given those of its sources."""
         whole = self._of(tensor)
         if whole is None or whole.number:
-            return found[0]
+            return gradients[0]
         anchors = len(whole.made.variables)
         terms = anchors + len(_terms_of(whole, self._graph))
-        return _joined_gradient(whole, found[:anchors], found[anchors:terms], found[terms:])
+        return _joined_gradient(whole, gradients[:anchors], gradients[anchors:terms], gradients[terms:])
 
     def saved(self, items: list[Any], as_variables: bool) -> tuple[list[Any], dict[str, Any]]:
         """Return the items but variables of tables, and by name what a Saver takes for these.

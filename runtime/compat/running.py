@@ -90,13 +90,13 @@ def _run_script(path: Path, source: bytes) -> None:
     exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
 
 
-def _of_program(found: TracebackType | None) -> TracebackType | None:
+def _of_program(entry: TracebackType | None) -> TracebackType | None:
     """Return the traceback without the entries of those who run the program, which come first."""
-    while found is not None and found.tb_next is not None and _frame_file(found) in _TOOLS:
-        found = found.tb_next
-    return found
+    while entry is not None and entry.tb_next is not None and _frame_file(entry) in _TOOLS:
+        entry = entry.tb_next
+    return entry
 
 
-def _frame_file(found: TracebackType) -> str:
-    name = found.tb_frame.f_code.co_filename
+def _frame_file(entry: TracebackType) -> str:
+    name = entry.tb_frame.f_code.co_filename
     return runpy.__file__ if name == "<frozen runpy>" else name

@@ -26,10 +26,10 @@ def heeding(prefix: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+            bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
             for name, kind in _kinds(function).items():
                 variable = f"{prefix}_{name.upper()}"
-                if name not in given and variable in os.environ:
+                if name not in bound and variable in os.environ:
                     kwargs[name] = _read(variable, os.environ[variable], kind)
             return function(*args, **kwargs)
 

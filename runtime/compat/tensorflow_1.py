@@ -103,8 +103,8 @@ def served(facade: str, others: Mapping[str, str] | None = None) -> Iterator[Mod
     shim.compat = tf.compat  # type: ignore[attr-defined]  # for `import tensorflow.compat.v1 as tf`; v1's own differs
     # TensorFlow 2.21 would import new modules for these names, without what a façade added to them.
     served_as = {"tensorflow": shim, "tensorflow.compat": tf.compat, "tensorflow.compat.v1": tf.compat.v1}
-    made = tf.compat.v1.get_variable
-    tf.compat.v1.get_variable = _with_whole_sizes(made)
+    stock_getter = tf.compat.v1.get_variable
+    tf.compat.v1.get_variable = _with_whole_sizes(stock_getter)
     with _put(served_as) as stock:
         finder = _Others(others or {}, stock)
         sys.meta_path.append(finder)
@@ -112,9 +112,9 @@ def served(facade: str, others: Mapping[str, str] | None = None) -> Iterator[Mod
             yield shim
         finally:
             sys.meta_path.remove(finder)
-            for one in finder.installed.values():
-                one.uninstall()
-            tf.compat.v1.get_variable = made
+            for other_facade in finder.installed.values():
+                other_facade.uninstall()
+            tf.compat.v1.get_variable = stock_getter
 
 
 def _with_whole_sizes(stock: Callable[..., Any]) -> Callable[..., Any]:

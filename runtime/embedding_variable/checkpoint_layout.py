@@ -161,8 +161,8 @@ def _read_share(
     bloom = table.rules.bloom is not None
     place = (prefix.name, base, slots.names, bloom, increment)
     if place not in known:
-        found = read_parts(prefix, base, slots.names, max(1, table.rules.threshold), bloom, increment)
-        known[place] = [tensor.name for tensor in found]
+        share = read_parts(prefix, base, slots.names, max(1, table.rules.threshold), bloom, increment)
+        known[place] = [tensor.name for tensor in share]
     there, keys, freqs, versions, values, width, *rest = map(prefix.graph.get_tensor_by_name, known[place])
     waiting, gone, rest = rest[:3], rest[3], rest[4:]
     counters, states = rest[: 2 * bloom], rest[2 * bloom :]

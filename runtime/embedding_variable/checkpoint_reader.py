@@ -79,12 +79,12 @@ def _loaded(
     filtered = types(tf.int64, "keys_filtered", "freqs_filtered", "versions_filtered")
     waiting, counts, steps = _first(prefix, stem, filtered, [ids] * 3)
     removed = _first(prefix, stem, types(tf.int64, "removed"), [ids]) if infix else [ids]
-    found = [filled(freqs, keys, least), filled(versions, keys, -1), tf.reshape(values, [-1]), tf.shape(values)[-1]]
+    parts = [filled(freqs, keys, least), filled(versions, keys, -1), tf.reshape(values, [-1]), tf.shape(values)[-1]]
     if counted:
         removed += _first(prefix, stem, {infix + name: dtype for name, dtype in BLOOM.items()}, counted)
     states = [_first(prefix, tf.strings.join([stem, "/", slot]), rows, [ids, numbers]) for slot in slots]
     noted = [waiting, filled(counts, waiting, 0), filled(steps, waiting, -1)]
-    return [keys, *found, *noted, *removed, *(tensor for state in states for tensor in state)]
+    return [keys, *parts, *noted, *removed, *(tensor for state in states for tensor in state)]
 
 
 def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -101,17 +101,17 @@ def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none:
         return tf.strings.join([base, "/part_", tf.strings.as_string(number)])
 
     def added(before: Any, more: Any) -> tuple[tf.Tensor, ...]:
-        (there, *tensors), (found, *others) = before, more
+        (there, *tensors), (is_part, *others) = before, more
         both = zip(tensors, others, strict=True)
-        return (there | found, *(tf.concat(two, 0) if two[0].shape.rank == 1 else tf.maximum(*two) for two in both))
+        return (there | is_part, *(tf.concat(two, 0) if two[0].shape.rank == 1 else tf.maximum(*two) for two in both))
 
     def there(number: tf.Tensor, read: Any) -> tf.Tensor:
         return tf.equal(number, 0) | read[0]
 
     as_written = _tf_private.as_written
     stems = tf.data.Dataset.from_tensors(base).concatenate(tf.data.Dataset.range(BUCKETS).map(as_written(part)))
-    found = stems.map(as_written(tried)).enumerate().take_while(as_written(there))
-    return list(_plain(found.map(as_written(lambda _, read: read))).reduce(absent, as_written(added)))
+    parts = stems.map(as_written(tried)).enumerate().take_while(as_written(there))
+    return list(_plain(parts.map(as_written(lambda _, read: read))).reduce(absent, as_written(added)))
 
 
 def _or_else(name: tf.Tensor, load: Callable[[tf.Tensor], Any], none: Any) -> Any:
@@ -124,10 +124,10 @@ def _with_keys(name: tf.Tensor, load: Callable[[tf.Tensor, tf.DType], Any], *non
 
     Without `none` it fails then.
     """
-    found = _tried(name, lambda one: load(one, tf.int64)).concatenate(_tried(name, lambda one: load(one, tf.int32)))
-    for one in none:
-        found = found.concatenate(tf.data.Dataset.from_tensors(one))
-    return _plain(found.take(1)).get_single_element()
+    loaded = _tried(name, lambda one: load(one, tf.int64)).concatenate(_tried(name, lambda one: load(one, tf.int32)))
+    for tensor in none:
+        loaded = loaded.concatenate(tf.data.Dataset.from_tensors(tensor))
+    return _plain(loaded.take(1)).get_single_element()
 
 
 def _tried(name: tf.Tensor, load: Callable[[tf.Tensor], Any]) -> tf.data.Dataset:
@@ -146,8 +146,8 @@ def _plain(dataset: tf.data.Dataset) -> tf.data.Dataset:
 def _first(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types, none: list[tf.Tensor]) -> list[tf.Tensor]:
     """Return the tensors of a stem in the checkpoint, flat, or `none` if one of them is missing."""
 
-    def load(one: tf.Tensor, keys: tf.DType = tf.int64) -> tuple[tf.Tensor, ...]:
-        return tuple(tf.reshape(tensor, [-1]) for tensor in _tensors(prefix, one, parts, keys))
+    def load(stem: tf.Tensor, keys: tf.DType = tf.int64) -> tuple[tf.Tensor, ...]:
+        return tuple(tf.reshape(tensor, [-1]) for tensor in _tensors(prefix, stem, parts, keys))
 
     if any(map(_are_keys, parts)):
         return list(_with_keys(stem, load, tuple(none)))

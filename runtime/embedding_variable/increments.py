@@ -112,8 +112,8 @@ def _chosen(tensor: tf.Tensor, keys: tf.Tensor, changed: tf.Tensor) -> tf.Tensor
 def _unless(complete: tf.Tensor, before: Rows) -> Rows:
     """Return `before`, or none of its rows if `complete`."""
 
-    def kept(one: tf.Tensor) -> tf.Tensor:
-        return one[: tf.where(complete, 0, tf.shape(one)[0])]
+    def kept(tensor: tf.Tensor) -> tf.Tensor:
+        return tensor[: tf.where(complete, 0, tf.shape(tensor)[0])]
 
     width = tf.where(complete, 0, before.width)
     return Rows(*tf.nest.map_structure(kept, before._replace(width=before.keys)))._replace(width=width)
@@ -123,8 +123,8 @@ def _merged(before: Rows, more: Rows, removed: tf.Tensor) -> Rows:
     """Return `before` without removed keys and keys of `more`, followed by `more`."""
     kept = tf.raw_ops.ListDiff(x=before.keys, y=tf.concat([more.keys, removed], 0)).idx
 
-    def joined(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-        return tf.concat([tf.gather(one, kept), other], 0)
+    def joined(before: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+        return tf.concat([tf.gather(before, kept), other], 0)
 
     # If a slot has two values for a key, the last one counts.
     slots = tuple(

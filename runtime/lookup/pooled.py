@@ -104,17 +104,17 @@ def safe_embedding_lookup_sparse(
 
 def _looked_up(
     counted: Callable[[], tf.Tensor],
-    found: Callable[[], tf.Tensor],
+    plain: Callable[[], tf.Tensor],
     table: Table,
     name: str | None,
     is_grad: Any,
     dense_gradient: bool,
 ) -> tf.Tensor:
-    """Return what `counted` gives for a counted table, or what `found` gives for another."""
+    """Return what `counted` gives for a counted table, or what `plain` gives for another."""
     id_checks.require_table(table, "table")
     if name is not None:
         _validation.text("name", name)
     dense = wants_dense_gradient(table, dense_gradient)
     if table.reads_each_step:
         return counted() if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted())
-    return taken_by_all_rows(table, found()) if dense and is_grad else found()
+    return taken_by_all_rows(table, plain()) if dense and is_grad else plain()

@@ -83,7 +83,7 @@ def looked_up(
 
 def pooled(
     check: Callable[..., Pooling],
-    given: tuple[Table, Any, Any, str | None, Any],
+    bags: tuple[Table, Any, Any, str | None, Any],
     settings: dict[str, Any],
     name: str | None,
     is_train: Any,
@@ -92,50 +92,50 @@ def pooled(
 ) -> tf.Tensor:
     """Return the result of a lookup, from one op for any kind of table.
 
-    `check` is `plain` or `safe`, and `given` the table, ids, weights, combiner and norm.
+    `check` is `plain` or `safe`, and `bags` the table, ids, weights, combiner and norm.
     """
-    scope = name or f"{given[0].table_name}_{_SCOPES[check]}"
+    scope = name or f"{bags[0].table_name}_{_SCOPES[check]}"
     with tf.name_scope(scope), tf.device("/device:CPU:0"):
-        return _pooled(check(*given), is_train, is_grad, modify_graph, settings)
+        return _pooled(check(*bags), is_train, is_grad, modify_graph, settings)
 
 
 def _pooled(
-    one: Pooling, is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+    pooling: Pooling, is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
 ) -> tf.Tensor:
-    id_checks.refuse_expanding([one.table], is_train, is_grad)
-    trains = id_checks.with_gradient([one.table], is_grad)
+    id_checks.refuse_expanding([pooling.table], is_train, is_grad)
+    trains = id_checks.with_gradient([pooling.table], is_grad)
 
     def run(op: Callable[..., tf.Tensor]) -> tf.Tensor:
         pooled = op(
-            one.table.handle,
-            one.table.variable.tensor(),
-            one.bags.keys,
-            one.bags.layout,
-            one.bags.weights,
-            one.rows,
-            one.max_norm,
-            combiner=one.combiner,
-            splits=one.bags.splits,
-            weighted=one.bags.weighted,
+            pooling.table.handle,
+            pooling.table.variable.tensor(),
+            pooling.bags.keys,
+            pooling.bags.layout,
+            pooling.bags.weights,
+            pooling.rows,
+            pooling.max_norm,
+            combiner=pooling.combiner,
+            splits=pooling.bags.splits,
+            weighted=pooling.bags.weighted,
             **settings,
         )
-        id_checks.recorded([one.table], pooled)
+        id_checks.recorded([pooling.table], pooled)
         return pooled
 
-    if ranks.size() > 1 or one.table.on_device is not None or one.table.parts:
+    if ranks.size() > 1 or pooling.table.on_device is not None or pooling.table.parts:
 
         def each(tables: Sequence[Table], keys: list[tf.Tensor]) -> list[tf.Tensor]:
             with id_checks.movable(tables, modify_graph):
                 return [sparse_rows(table, own, is_train) for table, own in zip(tables, keys, strict=True)]
 
-        (shared,) = shared_pooled([one], each, settings)
-        return one.finished(shared, trains)
+        (shared,) = shared_pooled([pooling], each, settings)
+        return pooling.finished(shared, trains)
     ops = native.ops()
-    with id_checks.movable([one.table], modify_graph):
+    with id_checks.movable([pooling.table], modify_graph):
         pooled = id_checks.either(
             is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup)
         )
-    return one.finished(pooled, trains)
+    return pooling.finished(pooled, trains)
 
 
 def shared_pooled(

@@ -78,9 +78,9 @@ def safe(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: A
     return _pooling(table, bags, tf.reduce_prod(leading), combiner, max_norm, reshaped)
 
 
-def with_every_row(one: Pooling, ids: tf.SparseTensor | tf.RaggedTensor) -> Pooling:
+def with_every_row(pooling: Pooling, ids: tf.SparseTensor | tf.RaggedTensor) -> Pooling:
     """Return the lookup with as many rows as its ids have, including rows without an id at the end."""
-    return dataclasses.replace(one, rows=rows_of(ids))
+    return dataclasses.replace(pooling, rows=rows_of(ids))
 
 
 def rows_of(ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:

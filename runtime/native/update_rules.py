@@ -86,11 +86,11 @@ def rule_of(kind: int) -> tuple[str, tuple[str, ...]] | None:
 
 def sets_of(kind: int) -> list[tuple[int, int]]:
     """Return the number of each optimizer's set of slots and the kind of its rule, in the order of a row."""
-    found = []
+    sets = []
     while kind > 0:
-        found.append((kind % (1 << _SET_BITS) >> _RULE_BITS, kind % (1 << _RULE_BITS)))
+        sets.append((kind % (1 << _SET_BITS) >> _RULE_BITS, kind % (1 << _RULE_BITS)))
         kind >>= _SET_BITS
-    return found
+    return sets
 
 
 def joined_kind(rules: Sequence[int]) -> int:

@@ -108,15 +108,15 @@ def reading_lookup(table: Table, keys: tf.Tensor, rules: AdmissionRules) -> tupl
 
 def _now(table: Table, rules: AdmissionRules, config: Mapping[str, Any] | None) -> tf.Tensor:
     """Return the batch's time as an int64 vector of length one, or an empty one if there is no timestamp."""
-    given = (config or {}).get("timestamp")
-    if given is None and table.graph is not None:
+    timestamp = (config or {}).get("timestamp")
+    if timestamp is None and table.graph is not None:
         collected = tf.compat.v1.get_collection(TIMESTAMP_COLLECTION)
         if len(collected) > 1:
             raise ValueError(
                 f"the collection {TIMESTAMP_COLLECTION} holds {len(collected)} tensors: a batch must have one timestamp"
             )
-        given = collected[0] if collected else None
-    if given is None:
+        timestamp = collected[0] if collected else None
+    if timestamp is None:
         if rules.eviction_threshold is not None:
             raise ValueError(
                 f"the table `{table.table_name}` has an eviction_threshold but no timestamp: add the batch's timestamp "
@@ -124,7 +124,7 @@ def _now(table: Table, rules: AdmissionRules, config: Mapping[str, Any] | None) 
                 "access_and_evict_config a `timestamp`"
             )
         return tf.zeros([0], tf.int64)
-    own = tf.reshape(time_scalar(given), [1])
+    own = tf.reshape(time_scalar(timestamp), [1])
     if rules.eviction_threshold is None or current().size == 1:
         return own
     # The keys counted here come from all ranks, each with the time of its own batch.

@@ -49,12 +49,12 @@ def naming_buckets(function: Callable[..., Any], buckets: Any) -> Callable[..., 
 
     @functools.wraps(function)
     def named(*arguments: Any, **options: Any) -> Any:
-        given = inspect.signature(function).bind(*arguments, **options)
-        name = given.arguments.get("name")
+        bound = inspect.signature(function).bind(*arguments, **options)
+        name = bound.arguments.get("name")
         if not name or tf.executing_eagerly():
             return function(*arguments, **options)
-        given.arguments["name"] = f"{name.removesuffix('/')}_wide"
-        ids = function(*given.args, **given.kwargs)
+        bound.arguments["name"] = f"{name.removesuffix('/')}_wide"
+        ids = function(*bound.args, **bound.kwargs)
         if isinstance(ids, tf.Tensor):
             tf.identity(divided.row_of(ids), name)
         return ids

@@ -57,20 +57,20 @@ def connect(workers: Sequence[str], rank: int, seconds: float) -> None:
         hello = _HELLO.pack(_MAGIC, rank, len(workers))
         links: dict[int, _Reached] = {}
         for other in range(rank):
-            one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-            one.settimeout(max(0.1, until - time.monotonic()))
+            server = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            server.settimeout(max(0.1, until - time.monotonic()))
             with _naming(rank, [other], workers):
-                one.connect(_name(workers, other))
-                socket.send_fds(one, [hello], boxes)
-                links.update([_greeted(stack, one, len(workers))])
+                server.connect(_name(workers, other))
+                socket.send_fds(server, [hello], boxes)
+                links.update([_greeted(stack, server, len(workers))])
         while len(links) < len(workers) - 1:
             listening.settimeout(max(0.1, until - time.monotonic()))
             absent = [other for other in range(len(workers)) if other != rank and other not in links]
             with _naming(rank, absent, workers):
-                one = stack.enter_context(listening.accept()[0])
-                one.settimeout(max(0.1, until - time.monotonic()))
-                links.update([_greeted(stack, one, len(workers))])
-                socket.send_fds(one, [hello], boxes)
+                server = stack.enter_context(listening.accept()[0])
+                server.settimeout(max(0.1, until - time.monotonic()))
+                links.update([_greeted(stack, server, len(workers))])
+                socket.send_fds(server, [hello], boxes)
         _hand_over(rank, len(workers), seconds, boxes, links)
 
 
@@ -148,9 +148,9 @@ def _hand_over(rank: int, ranks: int, seconds: float, boxes: Sequence[int], link
     sockets, processes, every = [-1] * ranks, [-1] * ranks, []
     for other in range(ranks):
         if other in links:
-            one, theirs = links[other]
-            sockets[other] = os.dup(one.fileno())
-            processes[other] = _process(one)
+            link, theirs = links[other]
+            sockets[other] = os.dup(link.fileno())
+            processes[other] = _process(link)
         every += [os.dup(box) for box in (theirs if other in links else boxes)]
     arrays = [(ctypes.c_int * len(numbers))(*numbers) for numbers in (sockets, processes, every)]
     if _library().recmigrate_connect_ranks(rank, ranks, ctypes.c_double(seconds), *arrays):

@@ -71,8 +71,8 @@ def pooled(
         asked = tf.concat([keys, tf.constant([default_id], keys.dtype)], 0)
         sums_of = Bags(tf.concat([bags, rows[None]], 0), rows + 1)
 
-    def combine(found: tf.Tensor) -> tf.Tensor:
-        sums = found if plain else _sums(found, sums_of, weights, max_norm)
+    def combine(results: tf.Tensor) -> tf.Tensor:
+        sums = results if plain else _sums(results, sums_of, weights, max_norm)
         if not fill_empty:
             return divided(sums, bags, weights, combiner)
         filled = tf.math.unsorted_segment_sum(tf.ones_like(keys, tf.int32), bags, rows) > 0

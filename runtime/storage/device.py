@@ -33,10 +33,10 @@ class Device:
         _validation.text("name", self.name, 1000)
         _validation.option("policy", self.policy, ("lfu", "lru"))
         try:
-            found = tf.DeviceSpec.from_string(self.name)
+            spec = tf.DeviceSpec.from_string(self.name)
         except ValueError:
-            found = tf.DeviceSpec()
-        if not self.name.startswith("/") or not found.device_type:
+            spec = tf.DeviceSpec()
+        if not self.name.startswith("/") or not spec.device_type:
             raise ValueError(f"the device {self.name!r} is none of TensorFlow: name one as '/gpu:0' or '/cpu:0'")
 
     def options(self, rows: int) -> dict[str, str]:
@@ -44,14 +44,14 @@ class Device:
         return {"device_rows": str(rows), "device_policy": self.policy}
 
 
-def device_of(given: Device | str | None) -> Device | None:
+def device_of(device: Device | str | None) -> Device | None:
     """Return the argument `device` of a table as a `Device`, or None.
 
     Raises:
         ValueError: it has another type, or is no device of TensorFlow.
     """
-    if isinstance(given, str):
-        return Device(given)
-    if given is not None:
-        _validation.kind("device", given, Device, "a runtime.Device, the name of a device, or None")
-    return given
+    if isinstance(device, str):
+        return Device(device)
+    if device is not None:
+        _validation.kind("device", device, Device, "a runtime.Device, the name of a device, or None")
+    return device

@@ -100,8 +100,8 @@ def _coded(path: str) -> str:
 
 def _leveldb_library() -> str:
     """Return the extension module of plyvel, which contains the LevelDB library; "" if it is not installed."""
-    found = importlib.util.find_spec("plyvel")
-    folders = [] if found is None else list(found.submodule_search_locations or [])
+    spec = importlib.util.find_spec("plyvel")
+    folders = [] if spec is None else list(spec.submodule_search_locations or [])
     return next((str(module) for folder in folders for module in Path(folder).glob("_plyvel*.so")), "")
 
 

@@ -136,8 +136,8 @@ def _opt_entries(
     if not isinstance(names, dict):
         raise MigrateError(f"{like}: has no names of parameters; save it with paddle.save(model.state_dict(), ...)")
     by_first = {converted["first"][path]: name for path, name in names.items() if path in converted["first"]}
-    given, _ = slot_keys(slots, original, like)
-    keys = {(converted["first"].get(path, path), slot): key for key, (path, slot) in given.items()}
+    wanted, _ = slot_keys(slots, original, like)
+    keys = {(converted["first"].get(path, path), slot): key for key, (path, slot) in wanted.items()}
     entries = dict(slots)
     for (path, slot), value in converted["slots"].items():
         key = keys.get((path, slot)) or full_key(by_first[path], slot)

@@ -51,7 +51,7 @@ def slot_keys(
     paths: dict[str, str] = {}
     for path, name in names.items():
         paths.setdefault(name, path)
-    found, strange = {}, []
+    by_key, strange = {}, []
     for key in keys:
         if key in (NAMES, SCHEDULE):
             continue
@@ -62,8 +62,8 @@ def slot_keys(
         slot = _SLOTS.get(_END.sub("", key.removeprefix(f"{name}_")))
         if slot is None:
             raise MigrateError(f"{source}: `{key}` is a slot that the converted optimizers do not have; leave it out")
-        found[key] = paths[name], slot
-    return found, strange
+        by_key[key] = paths[name], slot
+    return by_key, strange
 
 
 def full_key(name: str, slot: str) -> str:

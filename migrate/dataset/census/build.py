@@ -256,11 +256,11 @@ def _sparse_ids(path: Path, row: Row, feature_map: _FeatureMap) -> list[int]:
     ids = []
     for name, at, known in zip(SPARSE, _SPARSE_AT, feature_map.categories, strict=True):
         value = row.values[at]
-        found = known.get(value, known.get(_RESERVED))
-        if found is None:
+        number = known.get(value, known.get(_RESERVED))
+        if number is None:
             raise MigrateError(
                 f"{path}:{row.line}: column `{name}` has the value `{value}`, which is not in the training file; "
                 "use --unseen reserve, to reserve an id for such values, or --map-from both"
             )
-        ids.append(found)
+        ids.append(number)
     return ids

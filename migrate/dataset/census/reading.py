@@ -58,20 +58,20 @@ def read_rows(path: Path) -> Iterator[Row]:
     """
     number = 0
     with open_original(path) as stream, io.TextIOWrapper(stream, encoding="utf-8") as lines:
-        found = False
+        is_read = False
         try:
             for number, line in enumerate(iter(partial(lines.readline, _LONGEST), ""), start=1):
                 if line.isspace():
                     continue
                 values = [value.strip() for value in line.split(",")]
                 _check(path, number, values)
-                found = True
+                is_read = True
                 yield Row(number, values, len(line))
         except UnicodeDecodeError as error:
             raise MigrateError(
                 f"{path}: not UTF-8 text after line {number}; give an original census-income file"
             ) from error
-    if not found:
+    if not is_read:
         raise MigrateError(f"{path} is empty; give a file with rows of {len(COLUMNS)} comma-separated values")
 
 

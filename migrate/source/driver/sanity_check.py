@@ -18,13 +18,13 @@ def check_unchanged(original: ast.Module, before: str, converted: ast.Module, af
     An edit can affect other lines by an unclosed string or bracket, a changed indentation or a moved `else`.
     """
     places = unchanged_lines(split_lines(before), split_lines(after))
-    found = {_place(node): (node, around) for node, around in _parts(converted)}
+    by_place = {_place(node): (node, around) for node, around in _parts(converted)}
     for node, around in _parts(original):
         start, column = _place(node)
         line = places.get(start)
         if line is None or any(places.get(start + at) != line + at for at in range(_height(node))):
             continue
-        there = found.get((line, column))
+        there = by_place.get((line, column))
         if there is None or there[1] != around or _meaning(there[0]) != _meaning(node):
             raise ValueError(f"the statement in line {start} changed although it was not edited")
 

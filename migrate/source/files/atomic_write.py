@@ -124,12 +124,12 @@ def unified_diff(path: str, before: str, after: str) -> str:
     if before == after:  # faster than difflib, which would compare all lines
         return ""
     name = printable(path)
-    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}")
+    lines = difflib.unified_diff(lines_of(before), lines_of(after), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
-def _lines(text: str) -> list[str]:
-    """Split at line feeds only, as `patch` does."""
+def lines_of(text: str) -> list[str]:
+    """Split at line feeds only, as `patch` and diffs do."""
     parts = text.split("\n")
     return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 

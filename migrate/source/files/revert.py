@@ -11,7 +11,7 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.regular_files import read_regular
-from migrate.source.files.atomic_write import check_writable, write_atomically
+from migrate.source.files.atomic_write import check_writable, lines_of, write_atomically
 from migrate.source.files.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
 from migrate.source.files.path_lookup import printable
 from migrate.source.files.staying_inside import is_walked
@@ -232,8 +232,8 @@ def undo(text: str, diff: str, *, merge: bool = False) -> str:
 
     Raises RegionChanged if text that the conversion wrote was changed since.
     """
-    lines, result, position = _lines(text), list[str](), 0
-    for hunk in _hunks(_lines(diff)):
+    lines, result, position = lines_of(text), list[str](), 0
+    for hunk in _hunks(lines_of(diff)):
         placed = _find(lines, hunk, position) if merge else hunk
         if (
             placed is None
@@ -281,9 +281,3 @@ def _add(hunk: _Hunk, lines: list[str], position: int) -> int:
     if mark in " +":
         hunk.new.append(text)
     return 2 if unended else 1
-
-
-def _lines(text: str) -> list[str]:
-    """Split at line feeds only, as diffs are made."""
-    parts = text.split("\n")
-    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

@@ -71,19 +71,19 @@ def _hashed(tensor: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield key, the op that has the ids as they were before, and the ids after it; rows of a key are the same."""
     pending, known = [(tensor, "")], set()
     while pending:
-        one, key = pending.pop()
-        op = one.op
+        source, key = pending.pop()
+        op = source.op
         if op.name in known:
             continue
         known.add(op.name)
         find = _find_behind(op)
         if find is not None:
-            yield key and f"{op.name}:", find, one
+            yield key and f"{op.name}:", find, source
         elif op.type in HASHES or (op.type in REMAINDERS and op.inputs[1].shape.rank == 0):
             yield key and f"{op.name}:", op, op.outputs[HASHES.get(op.type, 0)]
         else:
             # Behind a sum features have rows of their own, those of each begin at another one.
-            pending += [(each, "+" if op.type in _MOVES else key) for each in _before(one)]
+            pending += [(each, "+" if op.type in _MOVES else key) for each in _before(source)]
 
 
 def _before(tensor: Any) -> list[Any]:
@@ -102,12 +102,12 @@ def _find_behind(op: Any) -> Any:
         return op if other is not None and other >= 0 else None
     pending, known = [*op.inputs[1:3]] if op.type in _CHOOSE else [], set()
     while pending:
-        one = pending.pop()
-        if one.op.type in FINDS:
-            same = one.op.inputs[1].shape.rank is not None and one.shape.rank == op.outputs[0].shape.rank
-            return one.op if same else None
-        pending += [each for each in _before(one) if each.name not in known]
-        known |= {each.name for each in _before(one)}
+        current = pending.pop()
+        if current.op.type in FINDS:
+            same = current.op.inputs[1].shape.rank is not None and current.shape.rank == op.outputs[0].shape.rank
+            return current.op if same else None
+        pending += [each for each in _before(current) if each.name not in known]
+        known |= {each.name for each in _before(current)}
     return None
 
 

@@ -78,11 +78,11 @@ def state_of(graph: tf.Graph | None = None) -> GraphState:
     while getattr(graph, "outer_graph", None) is not None:
         graph = graph.outer_graph
     # An attribute instead of a weak dictionary, in which tensors in the values would keep their key, the graph, alive.
-    found: GraphState | None = getattr(graph, "_recmigrate_mx_rec", None)
-    if found is None:
-        found = GraphState()
-        graph._recmigrate_mx_rec = found
-    return found
+    state: GraphState | None = getattr(graph, "_recmigrate_mx_rec", None)
+    if state is None:
+        state = GraphState()
+        graph._recmigrate_mx_rec = state
+    return state
 
 
 class TrainParamsConfig:
@@ -184,17 +184,16 @@ class SparseEmbedConfig:
         table = getattr(variable, "table", None)
         if table is None:
             raise KeyError(f"{variable!r} is not a table's variable: use one of get_dense_and_sparse_variable()[1]")
-        found: Table = table
-        return found
+        instance: Table = table
+        return instance
 
 
+@dataclasses.dataclass(eq=False)
 class FeatureSpecConfig:
     """`ConfigInitializer.feature_spec_config`: all FeatureSpecs that a dataset sends, by name."""
 
-    def __init__(self) -> None:
-        """Start without any."""
-        self.feature_spec_dict: dict[str, FeatureSpec] = {}
-        self.table_name_to_feature_spec: dict[str, dict[bool, list[FeatureSpec]]] = {}
+    feature_spec_dict: dict[str, FeatureSpec] = dataclasses.field(default_factory=dict)
+    table_name_to_feature_spec: dict[str, dict[bool, list[FeatureSpec]]] = dataclasses.field(default_factory=dict)
 
     def insert(self, spec: FeatureSpec, is_training: bool) -> None:
         """Record that a dataset sends the ids of a FeatureSpec."""
@@ -204,22 +203,19 @@ class FeatureSpecConfig:
             of_table[is_training].append(spec)
 
 
+@dataclasses.dataclass(eq=False)
 class OptimizerConfig:
-    """`ConfigInitializer.optimizer_config`."""
+    """`ConfigInitializer.optimizer_config`: the latest sparse optimizer."""
 
-    def __init__(self) -> None:
-        """Start without any."""
-        #: The latest sparse optimizer.
-        self.optimizer_instance: Any = None
+    optimizer_instance: Any = None
 
 
+@dataclasses.dataclass(eq=False)
 class HybridManagerConfig:
     """`ConfigInitializer.hybrid_manager_config`: whether the pipeline runs, after which no new table can be created."""
 
-    def __init__(self) -> None:
-        """Start unfrozen."""
-        self.freeze = False
-        self.asc_manager: Any = None
+    freeze: bool = False
+    asc_manager: Any = None
 
 
 class ConfigInitializer:

@@ -70,10 +70,10 @@ def load(path: str, load_vars: Any, optimizer: Any = None) -> None:
     variables, inner = _checked(load_vars, optimizer, "load")
     # Read and check all files before any variable changes.
     metas = files.read_meta(Path(path))
-    found = [_read_one(Path(path), variable, inner) for variable in variables]
-    for variable, (keys, columns) in zip(variables, found, strict=True):
+    stored = [_read_one(Path(path), variable, inner) for variable in variables]
+    for variable, (keys, columns) in zip(variables, stored, strict=True):
         _check_meta(Path(path), metas.get(name_in_files(variable)), keys, columns[0])
-    for variable, (keys, columns) in zip(variables, found, strict=True):
+    for variable, (keys, columns) in zip(variables, stored, strict=True):
         fill = _fill_table if isinstance(variable, DynamicVariable) else _fill_variable
         fill(variable, inner, keys, columns)
     ranks.current().barrier()
@@ -87,18 +87,18 @@ def name_in_files(variable: Any) -> str:
 def _checked(variables: Any, optimizer: Any, what: str) -> tuple[list[Any], Any]:
     if not tf.executing_eagerly():
         raise RuntimeError(f"sok.{what} needs eager mode: in a v1 graph use sok.Saver, or tf.compat.v1.train.Saver")
-    given = list(variables) if isinstance(variables, (list, tuple)) else [variables]
-    for one in given:
-        if not isinstance(one, (SharedVariable, DynamicVariable)):
-            raise TypeError(f"sok.{what} needs variables of SOK: got {type(one).__name__}")
-    names = [name_in_files(one) for one in given]
+    listed = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    for variable in listed:
+        if not isinstance(variable, (SharedVariable, DynamicVariable)):
+            raise TypeError(f"sok.{what} needs variables of SOK: got {type(variable).__name__}")
+    names = [name_in_files(one) for one in listed]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise FilesError(f"two variables would have the files of `{twice[0]}`: give them different names")
     if isinstance(optimizer, (list, tuple)):
         optimizer = optimizer[0] if _validation.integer("the number of optimizers", len(optimizer), 0, 1) else None
     states.name_of(optimizer)
-    return given, optimizer
+    return listed, optimizer
 
 
 def _dump_one(folder: Path, variable: Any, optimizer: Any, opened: contextlib.ExitStack) -> TableMeta:
@@ -114,8 +114,8 @@ def _dump_one(folder: Path, variable: Any, optimizer: Any, opened: contextlib.Ex
     }
     count = 0
     for rows in _rounds(order, values):
-        for part, found in parts.items():
-            gathered = np.asarray(ranks.current().all_gather(tf.constant(found[rows]))[0])
+        for part, column in parts.items():
+            gathered = np.asarray(ranks.current().all_gather(tf.constant(column[rows]))[0])
             count += len(gathered) if part == "key" else 0
             if part in writers:
                 writers[part].add(gathered)
@@ -190,11 +190,12 @@ def _check_meta(folder: Path, meta: TableMeta | None, keys: NDArray[np.int64], r
     """Check that the files match `meta_info`; a table that is not in it is from an older dump."""
     if meta is None:
         return
-    found, told = (len(keys), rows.shape[1], rows.dtype.name), (meta.rows, meta.width, meta.dtype)
-    if found != told:
+    stored, expected = (len(keys), rows.shape[1], rows.dtype.name), (meta.rows, meta.width, meta.dtype)
+    if stored != expected:
         raise FilesError(
-            f"the files of `{meta.name}` in {folder} have {found[0]} rows of {found[1]} {found[2]}, but meta_info says "
-            f"{told[0]} of {told[1]} {told[2]}: they are from different dumps or truncated; dump the tables again"
+            f"the files of `{meta.name}` in {folder} have {stored[0]} rows of {stored[1]} {stored[2]}, but meta_info "
+            f"says {expected[0]} of {expected[1]} {expected[2]}: they are from different dumps or truncated; dump the "
+            "tables again"
         )
 
 

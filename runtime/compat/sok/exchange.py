@@ -71,18 +71,18 @@ def _local_rows(variables: Sequence[Any], keys: list[tf.Tensor], filtered: bool,
     """Return the rows of keys that this rank holds; for DynamicVariables without counters from a single op."""
     grouped = [i for i, one in enumerate(variables) if isinstance(one, DynamicVariable) and not filtered]
     grouped = [i for i in grouped if not (variables[i].times and is_train is True)]
-    found: list[Any] = [None] * len(variables)
+    rows_of_each: list[Any] = [None] * len(variables)
     if len(grouped) > 1:
         tables = [variables[i].table for i in grouped]
         for i, rows in zip(grouped, grouped_rows(tables, [keys[i] for i in grouped], is_train), strict=True):
             id_checks.with_gradient([variables[i].table], variables[i].trains)
             rows.set_shape([None, variables[i].table.dim])
-            found[i] = rows if variables[i].trains else tf.stop_gradient(rows)
+            rows_of_each[i] = rows if variables[i].trains else tf.stop_gradient(rows)
     for i, (variable, own) in enumerate(zip(variables, keys, strict=True)):
-        if found[i] is None:
-            found[i] = _rows_of(variable, own, filtered, is_train)
+        if rows_of_each[i] is None:
+            rows_of_each[i] = _rows_of(variable, own, filtered, is_train)
     # The exchange between ranks only supports float32.
-    return found if ranks.size() == 1 else [tf.cast(rows, tf.float32) for rows in found]
+    return rows_of_each if ranks.size() == 1 else [tf.cast(rows, tf.float32) for rows in rows_of_each]
 
 
 def _rows_of(variable: Any, keys: tf.Tensor, filtered: bool, is_train: Any) -> tf.Tensor:

@@ -73,17 +73,17 @@ def read(path: Path, kind: int, width: int | None = None) -> NDArray[Any]:
                 raise FilesError(f"{path} does not begin like a file of sok.dump: dump the tables again")
             if int.from_bytes(header[_NAME : _NAME + 4], "big") != kind:
                 raise FilesError(f"the content of {path} does not match its name: dump the tables again")
-            found = np.fromfile(file, np.dtype(_DTYPES[number]))
+            numbers = np.fromfile(file, np.dtype(_DTYPES[number]))
     except OSError as error:
         raise FilesError(
             f"cannot read {path}: {error.strerror}; variables must have the names that were dumped"
         ) from error
     size = np.dtype(_DTYPES[number]).itemsize
-    if found.size * size != path.stat().st_size - HEADER or (width is not None and found.size % max(width, 1)):
+    if numbers.size * size != path.stat().st_size - HEADER or (width is not None and numbers.size % max(width, 1)):
         raise FilesError(
             f"{path} is truncated, or its rows are not of width {width}: dump again, or give the variable its width"
         )
-    return found if width is None else found.reshape(-1, width)
+    return numbers if width is None else numbers.reshape(-1, width)
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ def _number(value: int) -> bytes:
 
 
 def _text(text: str, length: int) -> bytes:
-    found = text.encode().rjust(length)
-    if len(found) > length:
+    padded = text.encode().rjust(length)
+    if len(padded) > length:
         raise FilesError(
             f"the name {text!r} is longer than the {length} bytes in a file of sok.dump: choose a shorter one"
         )
-    return found
+    return padded

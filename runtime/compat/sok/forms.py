@@ -122,8 +122,8 @@ def _rate(optimizer: Any) -> tf.Tensor:
 
 def _given_rate(optimizer: Any) -> Any:
     """Return the rate as given: a schedule, a callable, a variable or a number."""
-    given = getattr(optimizer, "_learning_rate", None)
-    return optimizer.learning_rate if given is None else given
+    rate = getattr(optimizer, "_learning_rate", None)
+    return optimizer.learning_rate if rate is None else rate
 
 
 def _require_constant_rate(optimizer: Any, name: str) -> None:

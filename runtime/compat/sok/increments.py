@@ -31,25 +31,25 @@ def incremental_model_dump(
         ValueError: the number of thresholds is wrong, or there is no session in a v1 graph.
     """
     variables = list(sok_vars) if isinstance(sok_vars, (list, tuple)) else [sok_vars]
-    for one in variables:
-        if not isinstance(one, DynamicVariable) or not one.times:
+    for variable in variables:
+        if not isinstance(variable, DynamicVariable) or not variable.times:
             raise TypeError(
                 "incremental_model_dump needs DynamicVariables that note times: make them with var_type='hybrid', got "
-                f"{getattr(one, 'name', type(one).__name__)}"
+                f"{getattr(variable, 'name', type(variable).__name__)}"
             )
     moments = _moments(time_threshold, len(variables))
     if sess is None and not tf.executing_eagerly():
         raise ValueError("incremental_model_dump in a v1 graph needs the session: give it as `sess`")
-    found: Any = [_changed(one, since) for one, since in zip(variables, moments, strict=True)]
+    changed: Any = [_changed(one, since) for one, since in zip(variables, moments, strict=True)]
     if sess is not None:
-        found = sess.run(found)
-    return [np.asarray(keys) for keys, _ in found], [np.asarray(rows) for _, rows in found]
+        changed = sess.run(changed)
+    return [np.asarray(keys) for keys, _ in changed], [np.asarray(rows) for _, rows in changed]
 
 
-def _moments(given: Any, count: int) -> Sequence[int]:
-    moments = list(given) if isinstance(given, (list, tuple)) else [given]
+def _moments(thresholds: Any, count: int) -> Sequence[int]:
+    moments = list(thresholds) if isinstance(thresholds, (list, tuple)) else [thresholds]
     if not all(isinstance(one, datetime) for one in moments):
-        raise TypeError(f"`time_threshold` must be a datetime or a list of them: got {given!r}")
+        raise TypeError(f"`time_threshold` must be a datetime or a list of them: got {thresholds!r}")
     if len(moments) not in (1, count):
         raise ValueError(f"`time_threshold` has {len(moments)} times for {count} variables: give one, or one for each")
     return [int(one.timestamp()) for one in (moments if len(moments) == count else moments * count)]

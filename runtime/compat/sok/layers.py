@@ -48,18 +48,18 @@ class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
         """The variable: a DynamicVariable with `use_hashtable`, else a sok.Variable."""
         if self._shared is None:
             with tf.init_scope():
-                made = self._made()
-                _without_tracking(self, "_shared", made)
-                track_weight(_keras, not hasattr(_keras, "Variable"), self, made)
+                variable = self._made()
+                _without_tracking(self, "_shared", variable)
+                track_weight(_keras, not hasattr(_keras, "Variable"), self, variable)
         return self._shared
 
     def _made(self) -> Any:
         if not self._hashes:
             shape = [self._rows * ranks.size(), self._dim]
             return Variable(shape=shape, initializer=self._initializer, dtype=tf.float32, name=self.name)
-        made = create(self._dim, self._initializer, "hbm", self.name, init_capacity=min(self._rows, 1 << 20))
-        made.moves_all_rows = True
-        return made
+        variable = create(self._dim, self._initializer, "hbm", self.name, init_capacity=min(self._rows, 1 << 20))
+        variable.moves_all_rows = True
+        return variable
 
     def build(self, input_shape: Any = None) -> None:
         """Create the variable."""
@@ -222,10 +222,10 @@ def forget() -> None:
     _layers.clear()
 
 
-def _initializer(given: Any) -> Any:
-    if given is None:
+def _initializer(initializer: Any) -> Any:
+    if initializer is None:
         return tf.random_uniform_initializer(-0.05, 0.05)
-    return _keras.initializers.get(given)
+    return _keras.initializers.get(initializer)
 
 
 def _in_eager() -> bool:
@@ -242,14 +242,14 @@ def _adapt(keras: Any) -> None:
     """Adapt the legacy optimizers of a Keras 2 module; idempotent. Keras 3 has none."""
     legacy = getattr(keras.optimizers, "legacy", keras.optimizers)
     for kind in vars(legacy).values():
-        for one in getattr(kind, "__mro__", ()):
-            stock = vars(one).get(_METHOD)
+        for base in getattr(kind, "__mro__", ()):
+            stock = vars(base).get(_METHOD)
             if (
                 stock is not None
                 and not hasattr(stock, "of_tables")
-                and not issubclass(one, tf.compat.v1.train.Optimizer)
+                and not issubclass(base, tf.compat.v1.train.Optimizer)
             ):
-                setattr(one, _METHOD, _adapted(stock))
+                setattr(base, _METHOD, _adapted(stock))
 
 
 def _adapted(stock: Callable[..., Any]) -> Callable[..., Any]:

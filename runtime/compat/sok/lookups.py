@@ -51,12 +51,12 @@ def lookup_sparse(
         bags = [pooling.bags_of(one, scale) for one, scale in zip(ids, weights, strict=True)]
         if not use_low_frequency_filter and _pool_in_one_op(variables, ids):
             lookups = zip((one.table for one in variables), ids, weights, strict=True)
-            found = grouped_embedding_lookup_sparse(list(lookups), names, negative_keys=True, every_row=True)
-            return found[0] if single else found
+            results = grouped_embedding_lookup_sparse(list(lookups), names, negative_keys=True, every_row=True)
+            return results[0] if single else results
         keys, sums = [one.keys for one in bags], [one.sums for one in bags]
         rows = exchange.rows_of_all(variables, keys, sums, filtered=use_low_frequency_filter)
-        found = [pooling.pooled(*one) for one in zip(rows, bags, names, strict=True)]
-    return found[0] if single else found
+        results = [pooling.pooled(*one) for one in zip(rows, bags, names, strict=True)]
+    return results[0] if single else results
 
 
 @_tf_private.as_written
@@ -74,9 +74,9 @@ def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
     flat = tf.reshape(tf.cast(indices, tf.int64), [-1])
     with tf.name_scope("sok_all2all_dense_embedding"):
         (rows,) = exchange.rows_of_all([variable], [flat])
-        found = tf.reshape(rows, tf.concat([tf.shape(indices), tf.shape(rows)[1:]], 0))
-    found.set_shape(indices.shape.concatenate(rows.shape[1:]))
-    return found
+        shaped = tf.reshape(rows, tf.concat([tf.shape(indices), tf.shape(rows)[1:]], 0))
+    shaped.set_shape(indices.shape.concatenate(rows.shape[1:]))
+    return shaped
 
 
 @_tf_private.as_written
@@ -102,18 +102,18 @@ def _pool_in_one_op(variables: Sequence[Any], ids: Sequence[Any]) -> bool:
     return ranks.size() == 1 and all(plain) and all(one.dtype in (tf.int32, tf.int64) for one in ids)
 
 
-def _are_texts(given: Any) -> bool:
-    texts = _listed(given)
+def _are_texts(values: Any) -> bool:
+    texts = _listed(values)
     return bool(texts) and all(isinstance(one, (str, bytes)) for one in texts)
 
 
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _matched(name: str, given: Any, variables: Sequence[Any]) -> list[Any]:
+def _matched(name: str, value: Any, variables: Sequence[Any]) -> list[Any]:
     """Return one for each variable; None means None for each."""
-    found = [None] * len(variables) if given is None else _listed(given)
-    if len(found) != len(variables):
-        raise RuntimeError(f"`{name}` of lookup_sparse has {len(found)} entries for {len(variables)} variables")
-    return found
+    listed = [None] * len(variables) if value is None else _listed(value)
+    if len(listed) != len(variables):
+        raise RuntimeError(f"`{name}` of lookup_sparse has {len(listed)} entries for {len(variables)} variables")
+    return listed

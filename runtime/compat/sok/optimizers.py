@@ -55,8 +55,8 @@ class OptimizerWrapper(_tf_private.Parent):
     @property
     def variables(self) -> Any:
         """The variables of the optimizer and of the wrapper's counters, as a list that may also be called."""
-        found = self._optimizer.variables
-        return _Variables([*(found() if callable(found) else found), *self._steps.children().values()])
+        variables = self._optimizer.variables
+        return _Variables([*(variables() if callable(variables) else variables), *self._steps.children().values()])
 
     @property
     def lr(self) -> Any:
@@ -98,12 +98,12 @@ class OptimizerWrapper(_tf_private.Parent):
     def _apply_by_keras(self, pairs: list[tuple[Any, Any]], global_step: Any, settings: dict[str, Any]) -> Any:
         dynamic = [pair for pair in pairs if isinstance(pair[1], DynamicVariable)]
         others = [pair for pair in pairs if not isinstance(pair[1], DynamicVariable)]
-        given = {key: value for key, value in settings.items() if value is not None}
+        named = {key: value for key, value in settings.items() if value is not None}
         if not others:
-            _check_without_effect(given)
+            _check_without_effect(named)
         updates = self._update_dynamic(dynamic)
         with tf.control_dependencies([one for one in updates if one is not None]):
-            done = self._optimizer.apply_gradients(others, **given) if others else self.iterations.assign_add(1)
+            done = self._optimizer.apply_gradients(others, **named) if others else self.iterations.assign_add(1)
             if global_step is not None:
                 global_step.assign_add(1)
         return done
@@ -134,10 +134,10 @@ class OptimizerWrapper(_tf_private.Parent):
             TypeError: an argument is unknown, or the optimizer does not support it.
         """
         if isinstance(self._optimizer, v1.train.Optimizer):
-            given = {**kwargs, "grad_loss": grad_loss}
+            arguments = {**kwargs, "grad_loss": grad_loss}
             if tape is not None:
                 raise TypeError("minimize of an optimizer of tf.compat.v1.train has no `tape`: leave it out")
-            return self.apply_gradients(self.compute_gradients(loss, var_list, **given), global_step, name)
+            return self.apply_gradients(self.compute_gradients(loss, var_list, **arguments), global_step, name)
         if kwargs:
             raise TypeError(f"minimize of a Keras optimizer has no argument {min(kwargs)!r}")
         with tape or tf.GradientTape() as recorded:

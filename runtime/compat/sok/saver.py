@@ -56,15 +56,15 @@ class Saver:
 
     def load_embedding_values(self, embedding_variable: Any, tensors: Any) -> Any:
         """Give the keys 0, 1, 2 … the rows of one tensor [n, width], or of several concatenated ones."""
-        given = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-        values = tf.concat([tf.cast(tf.convert_to_tensor(one), tf.float32) for one in given], 0)
+        listed = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+        values = tf.concat([tf.cast(tf.convert_to_tensor(one), tf.float32) for one in listed], 0)
         done = assign(_variable(embedding_variable), tf.range(tf.shape(values, tf.int64)[0]), values)
         return tf.constant("OK") if tf.executing_eagerly() else done
 
 
-def _variable(given: Any) -> Any:
+def _variable(weight: Any) -> Any:
     """Return the variable inside of a Keras 3 weight."""
-    return given if isinstance(given, tf.Variable) else given.value
+    return weight if isinstance(weight, tf.Variable) else weight.value
 
 
 def _write(folder: Path, name: str, keys: Any, values: Any) -> None:

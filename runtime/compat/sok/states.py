@@ -40,8 +40,8 @@ def name_of(optimizer: Any) -> str:
     """
     if optimizer is None:
         return "None"
-    for one in type(_inner(optimizer)).__mro__:
-        name = _V1_NAMES.get(one.__name__, one.__name__.removesuffix("Optimizer"))
+    for kind in type(_inner(optimizer)).__mro__:
+        name = _V1_NAMES.get(kind.__name__, kind.__name__.removesuffix("Optimizer"))
         if name in _SLOTS:
             return name
     raise TypeError(

@@ -66,14 +66,14 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
         """Take the arguments of `tf.Variable` with the whole initial value; call `Variable` instead."""
         if variable_def is not None or import_scope is not None:
             raise NotImplementedError("a sok.Variable cannot be created from a `variable_def`: create another one")
-        made, whole = _first_values(initial_value, shape, initializer, dtype, placement)
+        part, whole = _first_values(initial_value, shape, initializer, dtype, placement)
         #: The placement of the rows, as for the runtime's tables.
         self.placement = placement
         self._whole = whole
         #: The tensors that a Saver writes, by the reason why it must not.
         self._save_specs: dict[str | None, list[_tf_private.SaveSpec]] = {}
         super().__init__(
-            initial_value=made,
+            initial_value=part,
             trainable=trainable,
             validate_shape=validate_shape,
             name=name or f"sok_static_Variable_{next(_numbers)}",
@@ -203,5 +203,5 @@ def _expanded(rows: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
             tf.convert_to_tensor(gradient), places, tf.shape(rows)[0]
         )
 
-    found: tf.Tensor = expand(rows)
-    return found
+    expanded: tf.Tensor = expand(rows)
+    return expanded

@@ -51,6 +51,21 @@ def place_rows(device: Device | None) -> None:
     _device = device
 
 
+def _argument(name: str, what: str) -> Any:
+    """Return a property: an argument of `create_table`."""
+    return property(lambda self: self.given[name], doc=what)
+
+
+def _slice_of(name: str, what: str) -> Any:
+    """Return a property: the share that one rank has of a size."""
+
+    def share(self: Any) -> int:
+        size = int(getattr(self, name))
+        return size if self.is_dp else -(-size // self.rank_size)
+
+    return property(share, doc=what)
+
+
 class BaseSparseEmbedding(Table):
     """A table with the properties of Rec SDK's tables."""
 
@@ -71,11 +86,6 @@ class BaseSparseEmbedding(Table):
         return self.dim * (1 + slots)
 
     @property
-    def is_dp(self) -> bool:
-        """Whether each rank has all rows."""
-        return bool(self.given["is_dp"])
-
-    @property
     def rank_size(self) -> int:
         """The number of processes."""
         return get_rank_size()
@@ -85,44 +95,14 @@ class BaseSparseEmbedding(Table):
         """Whether there are padding keys."""
         return bool(self.padding_keys)
 
-    @property
-    def padding_keys_len(self) -> int | None:
-        """The largest number of distinct ids of a batch, given with the padding keys."""
-        length: int | None = self.given["padding_keys_len"]
-        return length
-
-    @property
-    def ssd_vocabulary_size(self) -> int:
-        """Rows on disk, over all ranks."""
-        return int(self.given["ssd_vocabulary_size"])
-
-    @property
-    def host_vocabulary_size(self) -> int:
-        """Rows in host memory, over all ranks."""
-        return int(self.given["host_vocabulary_size"])
-
-    @property
-    def ssd_data_path(self) -> Any:
-        """The directories for rows on disk."""
-        return self.given["ssd_data_path"]
-
-    @property
-    def slice_device_vocabulary_size(self) -> int:
-        """Rows on the device of one rank."""
-        return self._slice(self.device_vocabulary_size)
-
-    @property
-    def slice_host_vocabulary_size(self) -> int:
-        """Rows in host memory of one rank."""
-        return self._slice(self.host_vocabulary_size)
-
-    @property
-    def slice_ssd_vocabulary_size(self) -> int:
-        """Rows on disk of one rank."""
-        return self._slice(self.ssd_vocabulary_size)
-
-    def _slice(self, size: int) -> int:
-        return size if self.is_dp else -(-size // self.rank_size)
+    is_dp = _argument("is_dp", "Whether each rank has all rows.")
+    padding_keys_len = _argument("padding_keys_len", "The most distinct ids of a batch, given with the padding keys.")
+    ssd_vocabulary_size = _argument("ssd_vocabulary_size", "Rows on disk, over all ranks.")
+    host_vocabulary_size = _argument("host_vocabulary_size", "Rows in host memory, over all ranks.")
+    ssd_data_path = _argument("ssd_data_path", "The directories for rows on disk.")
+    slice_device_vocabulary_size = _slice_of("device_vocabulary_size", "Rows on the device of one rank.")
+    slice_host_vocabulary_size = _slice_of("host_vocabulary_size", "Rows in host memory of one rank.")
+    slice_ssd_vocabulary_size = _slice_of("ssd_vocabulary_size", "Rows on disk of one rank.")
 
     @property
     def multi_lookup_times(self) -> dict[bool, int]:
@@ -174,7 +154,7 @@ class HBMSparseEmbedding(BaseSparseEmbedding):
     @property
     def most_rows(self) -> int | None:
         """The maximum number of rows on this rank."""
-        return self.slice_device_vocabulary_size
+        return int(self.slice_device_vocabulary_size)
 
 
 class HBMDynamicSparseEmbedding(BaseSparseEmbedding):
@@ -196,7 +176,7 @@ class ExternalStorageSparseEmbedding(BaseSparseEmbedding):
 
     def capacity(self) -> int:
         """Return the number of rows that host memory and disk are configured for."""
-        return self.host_vocabulary_size + self.ssd_vocabulary_size
+        return int(self.host_vocabulary_size + self.ssd_vocabulary_size)
 
 
 def create_table(

@@ -39,16 +39,16 @@ def start() -> None:
     """
     if ranks.size() > 1:
         return  # the program has connected them
-    told = get_rank_size()
-    if told == 1:
+    size = get_rank_size()
+    if size == 1:
         _refuse_collectives()
         return
     rank, engine = get_rank_id(), ranks.start("horovod")
-    if (engine.rank, engine.size) != (rank, told):
+    if (engine.rank, engine.size) != (rank, size):
         ranks.stop()
         raise ranks.RanksError(
-            f"the launcher started this process as rank {rank} of {told}, but for Horovod it is rank {engine.rank} of "
-            f"{engine.size}: start the script with `horovodrun -np {told}` or `python -m runtime.launch -n {told} "
+            f"the launcher started this process as rank {rank} of {size}, but for Horovod it is rank {engine.rank} of "
+            f"{engine.size}: start the script with `horovodrun -np {size}` or `python -m runtime.launch -n {size} "
             "--engine horovod`, or for mpirun build Horovod with MPI (HOROVOD_WITH_MPI=1)"
         )
 
@@ -110,8 +110,8 @@ def get_local_rank_id(group: Any = None) -> int:
         ValueError: the launcher's variable is not an integer or below 0, or the group is not all ranks.
     """
     require_all(group)
-    told = _launcher().local_rank
-    return _number(told, 0) if told in os.environ else get_rank_id() % get_local_rank_size()
+    variable = _launcher().local_rank
+    return _number(variable, 0) if variable in os.environ else get_rank_id() % get_local_rank_size()
 
 
 def get_device_id() -> int:

@@ -29,8 +29,8 @@ def allgather_object(obj: Any, session: Any = None, name: str | None = None, pro
     return _all_objects([obj], session)
 
 
-def _all_objects(given: list[Any], session: Any) -> list[Any]:
-    texts = [np.frombuffer(pickle.dumps(one), np.uint8).astype(np.int32) for one in given]
+def _all_objects(objects: list[Any], session: Any) -> list[Any]:
+    texts = [np.frombuffer(pickle.dumps(one), np.uint8).astype(np.int32) for one in objects]
     with tf.init_scope() if tf.executing_eagerly() else tf.name_scope("objects"):
         sizes = allgather(tf.constant([len(one) for one in texts], tf.int32))
         numbers = allgather(tf.constant(np.concatenate([*texts, np.zeros(0, np.int32)]), tf.int32))

@@ -59,10 +59,10 @@ class DistributedGradientTape:
     @_tf_private.as_written
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None, **kwargs: Any) -> Any:
         """Return the gradients for `sources`, a variable or a list of them; other arguments as of a GradientTape."""
-        found = self._tape.gradient(target, sources, output_gradients, **kwargs)
+        gradients = self._tape.gradient(target, sources, output_gradients, **kwargs)
         if not isinstance(sources, (list, tuple)):
-            return _reduced([found], [sources], self._op, self._dense)[0]
-        return _reduced(found, sources, self._op, self._dense)
+            return _reduced([gradients], [sources], self._op, self._dense)[0]
+        return _reduced(gradients, sources, self._op, self._dense)
 
     def __enter__(self) -> DistributedGradientTape:
         """Start recording."""

@@ -53,8 +53,8 @@ def set_comm_tool(tool: str) -> None:
 
 def SOK_IndexedSlices() -> type:
     """Return TensorFlow's class of sparse gradients."""
-    found: type = tf.IndexedSlices
-    return found
+    kind: type = tf.IndexedSlices
+    return kind
 
 
 COMMUNICATION: dict[str, Any] = {

@@ -25,8 +25,8 @@ def _calls(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    given = [*node.args, *(one.value for one in node.keywords)]
-    alone = any(isinstance(one, ast.Constant) and one.value == "single" for one in given)
+    arguments = [*node.args, *(one.value for one in node.keywords)]
+    alone = any(isinstance(one, ast.Constant) and one.value == "single" for one in arguments)
     return name in _CONNECTS and not alone
 
 
