@@ -129,9 +129,9 @@ def came(finding: Finding) -> str:
     made, between = finding.steps[:1], finding.steps[1:-1]
     if not between or not finding.remains or not any(_is_far(finding.location, one.location) for one in made):
         return ""
-    steps = "" if len(between) <= _LAST else f" by {len(between)} steps, the last"
+    steps = "" if len(between) <= _LAST else f" in {len(between)} steps, the last ones"
     what = made[0].text.removesuffix(" is created")
-    return f"{what} gets here{steps}: {', '.join(_placed(between[-_LAST:], _near(finding)))}"
+    return f"{what} reaches this line{steps}: {', '.join(_placed(between[-_LAST:], _near(finding)))}"
 
 
 def _near(finding: Finding) -> Callable[[Location], str]:

@@ -105,7 +105,7 @@ class FirstStep(Comparer):
                         whole = unpacked(own.values[name], self.original.weights[name])[rows[trained]]
                         label = f"{name} [ids that shared a bucket]"
                         one = compare.compare(stage, label, whole, values[trained])
-                        yield _meant(one, "ids of one bucket are trained apart, by intention")
+                        yield _meant(one, "rows of one bucket are trained separately, on purpose")
 
     def _rows(self, name: str, value: Array) -> Array:
         """Return the values without those of the buckets that several ids shared in the steps."""
