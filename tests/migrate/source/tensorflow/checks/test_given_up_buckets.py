@@ -72,13 +72,10 @@ def test_what_makes_the_buckets_makes_wide_ids(before: str, after: str) -> None:
         ("ids = tf.cast(tf.strings.to_hash_bucket_fast(words, 9), tf.int32)\n", "narrows the ids"),
         ("ids = tf.strings.to_hash_bucket_fast(words, 8)\n", "its ids have `8` buckets"),
         ("n = 9\nif small:\n    n = 8\nids = tf.strings.to_hash_bucket_fast(words, n)\n", "its ids have `n` buckets"),
-        (
-            "x = tf.placeholder(tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n",
-            "`x` are numbers with a fraction, or of ui",
-        ),
-        ("x = tf.bitcast(tf.fingerprint(w), tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n", "or of uint64"),
-        ("x = tf.to_float(y)\nids = tf.cast(tf.floormod(x, 9), tf.int64)\n", "`x` are numbers with a fraction"),
-        ("ids = tf.cast(tf.string_to_number(w) % 9, tf.int64)\n", "`tf.string_to_number(w)` are numbers with a"),
+        ("x = tf.placeholder(tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n", "`x` have a fraction or are of uint64"),
+        ("x = tf.bitcast(tf.fingerprint(w), tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n", "`x` have a fraction"),
+        ("x = tf.to_float(y)\nids = tf.cast(tf.floormod(x, 9), tf.int64)\n", "`x` have a fraction"),
+        ("ids = tf.cast(tf.string_to_number(w) % 9, tf.int64)\n", "`tf.string_to_number(w)` have a fraction"),
         ("ids = x % 9 + 1\n", "the source does not show where its ids come from"),
         (
             "d = tf.data.Dataset.from_tensor_slices(x).map(lambda w: tf.strings.to_hash_bucket_fast(w, 9))\n"
@@ -166,8 +163,8 @@ def test_words_of_a_vocabulary_keep_their_rows(before: str, rows: str, wide: str
         (FOUR + "N = 5\n" + TABLE + "y = tf.one_hot(t.lookup(other), 9)\n", "are also read by `tf.one_hot("),
         (INDEX.format('file("f", 5)'), "the source does not show how many words that has"),
         (INDEX.format('tensor(["a"])'), "`index_table_from_tensor` at model.py:2, without buckets for other words"),
-        (LAYER.format("vocabulary=v, mask_token=m"), "which is no number of buckets"),
-        (LAYER.format('vocabulary=v, output_mode="one_hot"'), "which is no number of buckets"),
+        (LAYER.format("vocabulary=v, mask_token=m"), "not by buckets"),
+        (LAYER.format('vocabulary=v, output_mode="one_hot"'), "not by buckets"),
         ("n = flags.n\n" + LAYER.format("num_oov_indices=n"), "its ids"),
     ],
 )

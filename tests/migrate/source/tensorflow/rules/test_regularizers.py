@@ -74,8 +74,9 @@ def test_a_term_that_cannot_be_kept_keeps_the_table(text: str) -> None:
     assert not converted(HEAD + text + STEP, assume=True).changed
 
 
-def test_what_others_may_read_is_kept_and_an_assumption_where_it_cannot_be() -> None:
-    text = HEAD + "import helpers\n" + R + WITH + LOOKUP
+@pytest.mark.parametrize("line", ["import helpers\n", "from .json import terms\n"], ids=["a library", "its package"])
+def test_what_others_may_read_is_kept_and_an_assumption_where_it_cannot_be(line: str) -> None:
+    text = HEAD + line + R + WITH + LOOKUP
     assert "regularized(" in converted(text + STEP).converted
     assert not converted(text + CLIP).changed
     assert converted(text + CLIP, assume=True).changed

@@ -46,7 +46,7 @@ SAID = {
     "by a text": ('e = getattr(tf.nn, "embedding_lookup")(x, ids)\n', State.OPAQUE, "getattr"),
     "a tensor": ("e = tf.gather(x, ids)\n", State.NOTED, "not known to be a variable"),
     "a weight": ("e = tf.gather(layer.add_weight('w', [9, 4]), ids)\n", State.NOTED, "a weight that a layer makes"),
-    "an older one": ("e = tf.contrib.layers.embedding_lookup_unique(x, ids)\n", State.NOTED, "not proven"),
+    "an older one": ("e = tf.contrib.layers.embedding_lookup_unique(x, ids)\n", State.NOTED, "not known"),
     "one of the file": ("e = varlen_embedding_lookup(x, ids)\n", State.NOTED, "is not TensorFlow's"),
 }
 

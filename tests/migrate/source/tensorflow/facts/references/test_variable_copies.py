@@ -59,14 +59,8 @@ STAYS = {
     "another in the copy": (V + f'W = dict(V)\nW[key] = {ONES}\n' + SUM, "may also come there"),
     "another in the source, later": (V + f'W = dict(V)\nV[key] = {ONES}\n' + SUM, "may also come there"),
     "the copy is fetched": (V + "W = dict(V)\n" + RUN.format("W") + SUM, "as a whole: `tf.Session().run(W)`"),
-    "the source is fetched": (V + "W = dict(V)\n" + RUN.format("V") + SUM, "as a whole: `tf.Session().run(V)`"),
-    "a copy of the copy is fetched": (
-        V + "W = dict(V)\n" + RUN.format("[*W.values()]") + SUM, "as a whole: `tf.Session().run([*W.values()])`"),
-    "a copy that a function returns is fetched": (
-        V + "def get():\n    return dict(V)\nW = get()\n" + RUN.format("get()") + SUM, "run(get())`"),
-    "the list of an attribute is fetched": (CLASS + RUN.format("m.all"), "as a whole: `tf.Session().run(m.all)`"),
     "a list that is summed": (T + "L = list(T)\ny = tf.add_n(L)\n" + FIRST.format("T"), "as a whole: `y = tf.add_n"),
-    "a place that a slice moves": (f"T = [{A}, {ONES}]\nU = T[1:]\n" + FIRST.format("U"), "is not proven"),
+    "a place that a slice moves": (f"T = [{A}, {ONES}]\nU = T[1:]\n" + FIRST.format("U"), "is not known"),
     "a place behind stars": (f"T = [{A}]\nU = [*T, {ONES}]\n" + FIRST.format("U"), "may also come there"),
     "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "may also come there"),
     "values that are not followed": (V + "W = dict(V)\nW.update(load())\n" + SUM, "it may come from `load()`"),
