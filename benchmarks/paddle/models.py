@@ -242,7 +242,8 @@ def line(row: Row) -> str:
     """Return a row of the table."""
     others = [(stage, verdict) for stage, verdict in row.stages.items() if verdict != "equal"]
     proof = ", ".join(f"{verdict}: {stage}" for stage, verdict in others) or ("equal" if row.stages else "–")
-    trained = "no data" if "with data for" in row.trained else row.trained or "–"
+    is_lacking = any(words in row.trained for words in ("with data for", "FileNotFoundError"))
+    trained = "no data" if is_lacking else row.trained or "–"
     said = row.note or row.reason.replace("|", "\\|")
     return f"| {row.name} | {'yes' if row.converted else 'no'} | {proof} | {trained} | {said} |"
 
