@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -96,6 +97,11 @@ class Comparer:
                 both = distribution, self.converted.distributions.get(name, distribution)
                 values = [self._rows(name, value) for value in _alike([self.original.initial[name], second])]
                 yield distributions.compare_initial(self._label(name), values[0], values[1], *both)
+        for name, number in self.original.untrained.items():
+            own = self.converted.untrained.get(name, number)
+            if number != own and not math.isnan(number):
+                note = "it is not trained; passes and steps begin with the original's value"
+                yield compare.exactly("initial", name, np.array(number), np.array(own), note)
 
     def outputs(self, stage: str) -> Iterator[Comparison]:
         """Yield comparisons of the tensors of a stage, each over all batches."""
