@@ -228,7 +228,7 @@ class Comparer:
         names = dict.fromkeys(name for one in moments[0] for name in one.values)
         for name in dict.fromkeys([*self.converted.tables, *names]):
             if not any(name in one.values for one in moments[1]):
-                if alone or name in self.original.initial:
+                if alone or name in self.original.initial or self._is_kept(name.rpartition("/")[0]):
                     yield compare.missing(stage, self._label(name), "the converted program does not have it")
             elif self.original.follows:
                 results = list(self._movements(stage, name, moments))
@@ -238,6 +238,10 @@ class Comparer:
                         yield replace(compare.worst(*zip(*part, strict=True)), stage=own)
             else:
                 yield from self.values(stage, name, moments)
+
+    def _is_kept(self, name: str) -> bool:
+        """Return whether both programs have a variable of this name, whose slots are then compared."""
+        return name in self.original.initial and name in self.converted.initial.keys() - self.converted.tables.keys()
 
     def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield the comparison of a variable after its worst step, and of rows that the original never changed."""
