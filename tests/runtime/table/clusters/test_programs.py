@@ -20,7 +20,8 @@ from runtime.table.clusters import servers, watch
 from tests.support.clusters import in_process
 from tests.support.paths import ROOT
 
-#: Name -> the file of a program, further arguments, and the job of its only trainer. Nothing imports these files, as
+#: Name -> the file of a program, further arguments, and the job of its only trainer. Their tables have names of their
+#: own, as the servers of other tests are in this process, too. Nothing imports these files, as
 #: `import tensorflow.compat.v1` puts another module into TensorFlow 2.21, which façades have not changed.
 _PROGRAMS = {
     "a session": ("stock_session.py", [], "worker"),
