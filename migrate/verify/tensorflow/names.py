@@ -198,12 +198,12 @@ def natural_state(run: Any, program: Program) -> dict[str, Any]:
 
 def start_numbers(program: Program, initial: Mapping[str, Any]) -> dict[str, float]:
     """Return the number that each variable that is not trained begins with; NaN where these are several, or words."""
-    found = {}
+    numbers = {}
     for name, value in initial.items():
         if name not in program.trained:
             alike = value.size and value.dtype.kind in "biuf" and (value == value.flat[0]).all()
-            found[name] = float(value.flat[0]) if alike else math.nan
-    return found
+            numbers[name] = float(value.flat[0]) if alike else math.nan
+    return numbers
 
 
 _DRAWS = {
