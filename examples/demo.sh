@@ -11,8 +11,8 @@ step() { printf '\n\033[1m== %s\033[0m\n' "$1"; shift; [ $# = 0 ] || printf '$ %
 show() { step "$@"; shift; "$@"; }
 
 show "1/9 a TensorFlow program as it is, then with tables: what would it gain?" \
-  migrate trial --steps 20 --html "$out/trial.html" -- python examples/tensorflow/ctr_session.py
-show "2/9 its source: what the conversion changes" \
+  migrate trial --steps 30 --html "$out/trial.html" -- python examples/tensorflow/clicks.py
+show "2/9 another one by its source: what the conversion changes" \
   migrate convert examples/tensorflow/ctr_session.py --diff
 show "3/9 convert it" \
   migrate convert examples/tensorflow/ctr_session.py -o "$out/tensorflow" --report "$out/tensorflow.json"

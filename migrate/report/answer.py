@@ -51,6 +51,8 @@ def _proof(verifications: Sequence[Verification]) -> str:
     text = f"{equal} of {summary.plural(len(compared), 'comparison')} equal"
     worst = max(compared, key=_excess)
     sizes = f"an error of {words.number(worst.max_rel)} where {words.number(worst.tolerance)} is tolerated"
+    if 0 < worst.needed == worst.tolerance:  # The run in float64 has set this tolerance.
+        sizes = f"an error of {words.number(worst.max_rel)}, which is float32's rounding"
     if equal < len(compared):
         return f"{text}; the worst is `{worst.name}`: {words.comparison_verdict(worst)}, {sizes}"
     return f"{text}; the nearest to its tolerance is `{worst.name}`: {sizes}"

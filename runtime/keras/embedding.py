@@ -318,5 +318,6 @@ Embedding: Any = embedding_class(tf.keras)
 Any id is allowed. Training inserts new ids, evaluation and prediction read their initial row and insert nothing.
 `input_dim` reserves memory, and is the fan of initializers. `weights` is a [rows, output_dim] matrix, row i for id i.
 `rows_regularizer` adds its penalty on the rows of the batch to the loss in training, `embeddings_regularizer` (L1, L2,
-L1L2) that of all rows of the ids below `input_dim`, with the stock layer's gradient at the cost of the batch.
+L1L2) that of all rows of the ids below `input_dim`, with the stock layer's gradient; a step computes it
+for the rows of the batch alone.
 """

@@ -50,6 +50,14 @@ def test_the_trial_that_is_told_is_the_one_in_the_picture(page: str) -> None:
     assert all(one in title for one in told), (told, title)
 
 
+def test_the_tutorials_program_is_the_one_of_the_demo_and_of_the_picture() -> None:
+    page = (ROOT / "docs" / "tutorials" / "trial.md").read_text(encoding="utf-8")
+    match = re.search(r'```python title="train.py"\n(.*?)```', page, re.DOTALL)
+    assert match is not None
+    assert trial_picture.PROGRAM.read_text(encoding="utf-8").endswith('"""\n\n' + match[1])
+    assert trial_picture.PROGRAM.name in (ROOT / "examples" / "demo.sh").read_text(encoding="utf-8")
+
+
 def test_the_picture_is_drawn_of_the_trials_page() -> None:
     pages = "<h1>Yes, it trains the same and make a step 2 times as fast</h1>" + "".join(
         f'<figure><svg class="picture" role="img" viewBox="0 0 1 1"></svg><figcaption>{text}</figcaption></figure>'
@@ -68,4 +76,3 @@ def test_the_picture_is_drawn_of_the_trials_page() -> None:
         "users: 4 rows",
     ]
     assert "migrate trial" in trial_picture.PICTURE.read_text(encoding="utf-8")
-    assert "tf.get_variable" in trial_picture.program()

@@ -10,12 +10,13 @@ from tests.support.browser import Chromium, chromium, needs_browser
 from tests.support.paths import ROOT
 
 SITE = ROOT / "build" / "site"
-#: A page of each kind (links, code, made of the code, a drawing), the width of the window, and whether it is dark.
+#: A page of each kind (links, code, made of the code, a drawing, a wide table), the window's width, whether it is dark.
 PAGES = (
     ("index.html", 400, True),
     ("command-line.html", 1280, False),
     ("reference/findings.html", 400, False),
     ("repository/ARCHITECTURE.html", 400, True),
+    ("ranks.html", 400, False),
 )
 
 pytestmark = [

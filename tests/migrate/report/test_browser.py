@@ -93,6 +93,17 @@ def test_axe_finds_nothing_serious(browser: Chromium, page: Path) -> None:
         assert tab.violations() == []
 
 
+def test_a_printed_page_cuts_nothing_off(browser: Chromium, page: Path) -> None:
+    with browser.tab(700) as tab:
+        tab.open(page)
+        tab.page.emulate_media(media="print")
+        tab.page.evaluate(_OPEN_ALL)
+        wide = "[...document.querySelectorAll('.scroll:has(.numbers)')].map((e) => e.scrollWidth - e.clientWidth)"
+        widths = tab.page.evaluate(wide)
+        assert widths
+        assert max(widths) <= 0
+
+
 COUNT = 16
 
 

@@ -1,4 +1,4 @@
-"""Draws `docs/trial.svg`: what `migrate trial` says of the tutorial's program, as its page shows it.
+"""Draws `docs/trial.svg`: what `migrate trial` says of `examples/tensorflow/clicks.py`, as its page shows it.
 
 `python -m tests.support.documentation.trial_picture`, in an environment with TensorFlow, writes it anew.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 from tests.support.paths import ROOT
 
 PICTURE = ROOT / "docs" / "trial.svg"
+PROGRAM = ROOT / "examples" / "tensorflow" / "clicks.py"
 _STYLE = """
 text { font: 11px sans-serif; fill: #1b2130 } .soft { fill: #5a6375; font-size: 10px } .name, .head { font-weight: 600 }
 path { fill: none } .grid { stroke: #dfe3ea } .axis { stroke: #5a6375 } .curve { stroke-width: 1.6 }
@@ -24,14 +26,6 @@ path { fill: none } .grid { stroke: #dfe3ea } .axis { stroke: #5a6375 } .curve {
 """
 #: Width and height of the whole; the height of a heading and of the first row; the column of a picture.
 _WIDTH, _HEIGHT, _HEAD, _COLUMN = 740, 470, 40, 370
-
-
-def program() -> str:
-    """Return the program of the tutorial."""
-    page = (ROOT / "docs" / "tutorials" / "trial.md").read_text(encoding="utf-8")
-    match = re.search(r'```python title="train.py"\n(.*?)```', page, re.DOTALL)
-    assert match is not None
-    return match[1]
 
 
 def drawn(page: str) -> str:
@@ -45,7 +39,8 @@ def drawn(page: str) -> str:
     for at, (svg, caption) in enumerate(chosen[:4]):
         x, y = 10 + _COLUMN * (at % 2), _HEAD + 215 * (at // 2)
         short = re.sub(r"<[^>]+>", "", caption).partition(": as it is")[0].partition("; at most")[0]
-        parts.append(f'<text class="head" x="{x}" y="{y + 10}">{short[:62]}</text>')
+        short = short.partition(": the variable")[0]
+        parts.append(f'<text class="head" x="{x}" y="{y + 10}">{short}</text>')
         parts.append(re.sub(r'<svg class="picture" role="img" ', f'<svg x="{x}" y="{y + 14}" ', svg))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}">\n'
@@ -61,7 +56,7 @@ def main() -> None:
     """Try the program and write the picture."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_ENABLE_ONEDNN_OPTS": "0"}
     with tempfile.TemporaryDirectory() as place:
-        Path(place, "train.py").write_text(program())
+        shutil.copy(PROGRAM, Path(place, "train.py"))
         options = ["--steps", "30", "--html", "trial.html", "--", sys.executable, "train.py"]
         subprocess.run([sys.executable, "-m", "migrate", "trial", *options], cwd=place, env=environment, check=True)
         page = Path(place, "trial.html").read_text(encoding="utf-8")
