@@ -65,8 +65,10 @@ def say_command(text: str) -> None:
 def folded(text: str) -> str:
     """Return a line broken at words to the width of the terminal; what stands in backticks is one word.
 
-    Further lines are indented by four more than the first.
+    Further lines are indented by four more than the first. A row of columns (two blanks in it) stays whole.
     """
+    if "  " in text.strip():
+        return text
     width = shutil.get_terminal_size().columns
     indent = text[: len(text) - len(text.lstrip(" "))]
     lines, line = [], indent

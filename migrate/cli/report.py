@@ -7,7 +7,7 @@ import sys
 import click
 
 from migrate.cli.commands import PATH, group
-from migrate.cli.console import echo, say
+from migrate.cli.console import echo, folded, say
 from migrate.cli.reports import STYLE
 
 
@@ -28,7 +28,8 @@ def show(path: str, style: str) -> None:
     from migrate.report.serialize import read_report
 
     data = read_report(path)
-    echo(writers.printed(data, style), nl=False)
+    text = writers.printed(data, style)
+    echo("\n".join(map(folded, text.split("\n"))) if style == "text" and sys.stdout.isatty() else text, nl=False)
     sys.exit(0 if summary.verdict(data)[0] == "ok" else 1)
 
 

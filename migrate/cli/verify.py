@@ -89,7 +89,7 @@ def verify(
     with progress.watched(), with_time_left(progress.share, "running"):
         result = pair.verify(original, converted, known, settings)
     for line in show.render(result, level() >= VERBOSE):
-        echo(folded(line) if sys.stdout.isatty() and not line.startswith("  ") else line)  # else a row of a table
+        echo(folded(line) if sys.stdout.isatty() else line)
     for path in reports:
         writers.write(make_report(result, schema), path)
         say(f"wrote {path}")

@@ -9,7 +9,6 @@ from migrate.report import summary, words
 from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Finding, Report, Verification
 from migrate.report.visible import one_line, visible
-from migrate.report.writers.as_text import totals
 
 _SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!$@&])")
 _CODE = re.compile(r"`[^`]*`")
@@ -45,7 +44,12 @@ def _head(report: Report) -> Iterator[str]:
     for stage in report.stages:
         note = "" if stage.state == "ok" else f" ({stage.state})"
         yield f"- [{marks.get(stage.state, ' ')}] {stage.name}{note} {escaped(stage.message)}".rstrip()
-    yield "\n" + "  \n".join(escaped(line) for line in totals(report))
+    lines = summary.tallies(report)
+    conditional = summary.buckets(report)[summary.Bucket.CONDITIONAL]
+    if conditional:
+        lines.append(f"{conditional} of these under a condition, or with changed values")
+    lines += [f"{item.original}: {summary.proof(item)}" for item in report.verifications]
+    yield "\n" + "  \n".join(map(escaped, lines))
 
 
 def _tables(report: Report) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Plain text for the terminal: findings per file, tables, comparisons, remaining work, then the totals."""
+"""Plain text for the terminal: the verdict, findings per file, tables, comparisons, remaining work."""
 
 from __future__ import annotations
 
@@ -20,28 +20,15 @@ def render(report: Report) -> str:
     parts += [list(_file(view)) for view in per_file(report)]
     parts += [["Tables", *(line for table in report.tables for line in _table(table))]] if report.tables else []
     parts += [list(_verification(item)) for item in report.verifications]
-    parts += [list(_work(report)), list(totals(report))]
+    parts += [list(_work(report))]
     return "\n".join("\n".join(part) + "\n" for part in parts if part)
-
-
-def totals(report: Report) -> Iterator[str]:
-    """Yield the last lines: the totals of tables, findings and comparisons."""
-    yield from summary.tallies(report)
-    conditional = summary.buckets(report)[summary.Bucket.CONDITIONAL]
-    if conditional:
-        yield f"{conditional} of these under a condition, or with changed values"
-    for item in report.verifications:
-        yield f"{one_line(item.original)}: {summary.proof(item)}"
 
 
 def _head(report: Report) -> Iterator[str]:
     yield f"recmigrate {report.tool_version}: {one_line(report.command)}"
-    if report.stages:
-        yield "stages: " + ", ".join(f"{stage.name} {stage.state}" for stage in report.stages)
-    for stage in report.stages:
-        if stage.message:
-            yield f"  {stage.name}: {one_line(stage.message)}"
     yield "verdict: " + summary.verdict(report)[1]
+    for stage in report.stages:
+        yield f"  {stage.name} {stage.state}" + (f": {one_line(stage.message)}" if stage.message else "")
 
 
 def _file(view: FileView) -> Iterator[str]:
