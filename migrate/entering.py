@@ -45,14 +45,21 @@ for _name, _file in {modules!r}.items():
     _spec.loader.exec_module(sys.modules[_name])
 if os.environ.get({variable!r}):
     _settings, _after_import = json.loads(os.environ[{variable!r}]), sys.modules["_recmigrate_importing"].after_import
-    _waits = []  # for the runtime of a program that imports it first, which then imports TensorFlow
+    # A program may import one of these first: it then imports TensorFlow, and cannot be used before its own end.
+    _outer, _waits = ["runtime", "keras", "tf_keras"], []
 
-    def _enter(_):
-        importlib.import_module(_settings["inside"]).enter(_settings)
+    def _imported(_=None):
+        _specs = [getattr(sys.modules.get(name), "__spec__", None) for name in _outer]
+        if any(getattr(_spec, "_initializing", False) for _spec in _specs):
+            _waits.append(True)
+        else:
+            importlib.import_module(_settings["inside"]).enter(_settings)
 
-    def _imported(module):
-        _spec = getattr(sys.modules.get("runtime"), "__spec__", None)
-        _waits.append(module) if getattr(_spec, "_initializing", False) else _enter(module)
+    def _ended(module):
+        _outer.remove(module.__name__)
+        if _waits:
+            _waits.clear()
+            _imported()
 
     def _missing():
         with open(os.path.join(_settings["parts"], {missing!r}), "w", encoding="utf-8") as _file:
@@ -66,7 +73,8 @@ if os.environ.get({variable!r}):
         sys.__excepthook__(kind, error, trace)
 
     _after_import("tensorflow", _imported, _missing)
-    _after_import("runtime", lambda _: _enter(_waits.pop()) if _waits else None)
+    for _name in tuple(_outer):
+        _after_import(_name, _ended)
 
 _places = [one for one in sys.path if os.path.realpath(one or ".") != {site!r}]
 _spec = importlib.machinery.PathFinder.find_spec("sitecustomize", _places)

@@ -51,7 +51,8 @@ def run(
     (`rewriter.install`). What cannot move stays a variable, and is said once, with the reason. Checkpoints then have
     tables: the next `migrate run` reads them, and those of the original model, too.
 
-    The exit code is the program's; 1 where a proof of --verify found a difference, 2 where --settings name a variable
+    The exit code is the program's; 1 where a proof of --verify found a difference, or a process could not be given
+    tables; 2 where --settings name a variable
     that the program does not look up.
     """
     from migrate.entering import part_paths, run_entered, without_tensorflow
@@ -80,6 +81,10 @@ def run(
             or "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "
             "read PYTHONPATH (no `python -I`, -E or -S)"
         )
+    failed = next((result["failed"] for result in results if "failed" in result), "")
+    if failed:
+        say(f"migrate run: a process of the program trained without tables: {failed}")
+        code = code or 1
     if code == 0 and any(not proof for result in results for proof in result.get("proofs", ())):
         code = 1
     if code == 0:

@@ -27,6 +27,7 @@ def enter(settings: dict[str, Any]) -> None:
         installed = rewriter.install(**settings["install"])
     except Exception as error:
         log.warning("this process trains without tables: %s", error)
+        _write(settings, {"entered": True, "failed": str(error)})
         return
     ending = _Ending(installed, settings)
     os.register_at_fork(after_in_child=ending.begin)

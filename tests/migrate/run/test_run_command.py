@@ -191,3 +191,18 @@ def test_a_program_that_asks_for_tensorflow_before_it_imports_it(tmp_path: Path)
     (tmp_path / "train.py").write_text(asks + TRAIN)
     done = run(tmp_path, "--", sys.executable, "train.py")
     assert done.returncode == 7 and any("users [50, 4]" in line for line in said(done)), done.stderr
+
+
+@pytest.mark.parametrize("first", ["keras", "runtime"])
+def test_a_program_that_imports_first_what_imports_tensorflow(first: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import {first}\n{TRAIN}")
+    done = run(tmp_path, "--", sys.executable, "train.py")
+    assert done.returncode == 7 and any("users [50, 4]" in line for line in said(done)), done.stderr
+
+
+def test_a_process_that_gets_no_tables_is_named_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("sys.exit(7)", ""))
+    (tmp_path / "rewriter.py").write_text("")  # found in place of ours
+    done = run(tmp_path, "--", sys.executable, "train.py")
+    assert (done.returncode, len(done.stdout.split())) == (1, 3), done.stderr
+    assert "trained without tables: module 'rewriter' has no attribute 'install'" in done.stderr.splitlines()[-1]
