@@ -22,6 +22,7 @@ _HERE = Path(__file__).parent
 #: The names of our modules in these processes, where no program uses them -> their files.
 _MODULES = {
     "_recmigrate_importing": str(_HERE.parent / "rewriter" / "after_import.py"),
+    "_recmigrate_tensorflow1": str(_HERE / "tensorflow1.py"),
     "_recmigrate_kept_code": str(_HERE.parent / "rewriter" / "kept_code.py"),
     **{f"_recmigrate_{one}": str(_HERE / one / "child" / "__init__.py") for one in ("run", "trace", "trial")},
 }
@@ -53,6 +54,7 @@ if os.environ.get({variable!r}):
         if any(getattr(_spec, "_initializing", False) for _spec in _specs):
             _waits.append(True)
         else:
+            _say()
             importlib.import_module(_settings["inside"]).enter(_settings)
 
     def _ended(module):
@@ -64,6 +66,9 @@ if os.environ.get({variable!r}):
     def _missing():
         with open(os.path.join(_settings["parts"], {missing!r}), "w", encoding="utf-8") as _file:
             _file.write(sys.executable)
+        _say()
+
+    def _say():
         if sys.excepthook is sys.__excepthook__:
             sys.excepthook = _said
 
@@ -71,6 +76,8 @@ if os.environ.get({variable!r}):
         if isinstance(error, ModuleNotFoundError) and error.name == "tensorflow":
             trace = error.__traceback__ = None  # the command that runs this says more
         sys.__excepthook__(kind, error, trace)
+        if _remedy := sys.modules["_recmigrate_tensorflow1"].remedy(error):
+            print(f"migrate: {{_remedy}}", file=sys.stderr)
 
     _after_import("tensorflow", _imported, _missing)
     for _name in tuple(_outer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,14 @@ def next_step(
     changed = [one for one in done if _verifiable(one)]
     if not changed:
         return ""
+    program = _program([*changed, *done])
+    if not recorded and program is not None and changed[0].result.kind != "paddle":
+        recorded = _below(program)
     if recorded:
         folder, *words = recorded
         return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}"
     if any(one.result.kind == "paddle" and not _as_it_is(one) for one in changed):
         return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
-    program = _program([*changed, *done])
     if program is None:
         return (
             f"migrate verify PROGRAM {shlex.quote(directory.as_posix())}/PROGRAM, for a program that trains the model"
@@ -78,12 +80,28 @@ def recorded_in(paths: Sequence[str], records: Sequence[str]) -> tuple[str, ...]
     """Return the folder of a conversion and the command of its first record, if we are in that folder."""
     from migrate.trace.record import load_record
 
-    if not records or len(paths) != 1 or not Path(paths[0]).is_dir():
-        return ()
-    if not Path().resolve().is_relative_to(Path(paths[0]).resolve()):
+    if not records or len(paths) != 1 or not Path(paths[0]).is_dir() or not _is_inside(Path(paths[0])):
         return ()
     command = load_record(Path(records[0])).command
     return (paths[0], *command) if Path(command[0]).name.startswith("python") else ()
+
+
+def _below(program: Converted) -> tuple[str, ...]:
+    """Return the folder that was converted and a command, if the program lies in a folder of it and we are in it.
+
+    Such a program runs in our working directory, where its data are, and not in the folder of its file.
+    """
+    relative = program.source.relative
+    if program.source.explicit or len(relative.parts) < 2:
+        return ()
+    folder = program.source.path.parents[len(relative.parts) - 1]
+    command = ("python", Path(program.result.path).as_posix())
+    return (folder.as_posix(), *command) if _is_inside(folder) else ()
+
+
+def _is_inside(folder: Path) -> bool:
+    """Return whether our working directory is this folder, or in it."""
+    return Path().resolve().is_relative_to(folder.resolve())
 
 
 def _paddle(first: Converted, done: Sequence[Converted], directory: Path) -> list[str]:
@@ -130,14 +148,14 @@ def _verifiable(one: Converted) -> bool:
     return one.result.changed and (moved or one.result.kind == "paddle") and runs_here
 
 
-def trains(text: str) -> bool:
-    """True if code that runs with the file calls something that trains, or a function of another file."""
+def trains(text: str, *, imported_too: bool = True) -> bool:
+    """True if code that runs with the file calls something that trains, or (`imported_too`) what it imports."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError):
         return False
     functions = {node.name: node for node in module.body if isinstance(node, _DEFINITIONS)}
-    imported = set(_imported_names(module))
+    imported = set(_imported_names(module)) if imported_too else set()
     waiting: list[ast.AST] = [node for node in module.body if not isinstance(node, _DEFINITIONS)]
     seen: set[str] = set()
     while waiting:
@@ -171,8 +189,13 @@ def _is_own(module: str) -> bool:
     return top not in FRAMEWORKS and top not in sys.stdlib_module_names
 
 
-def _program(files: Iterable[Converted]) -> Converted | None:
-    return next((one for one in files if trains(one.result.original)), None)
+def _program(files: Sequence[Converted]) -> Converted | None:
+    """Return the first program that trains by itself, else the first that calls what it imports."""
+    for imported_too in (False, True):
+        for file in files:
+            if trains(file.result.original, imported_too=imported_too):
+                return file
+    return None
 
 
 def _needs_rest(program: Converted, is_written: Callable[[Path], bool]) -> bool:

@@ -156,7 +156,8 @@ def cannot_train(ended: Ended) -> MigrateError:
     if ended.data.get("faults"):
         return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
     return MigrateError(
-        "no training step of a TensorFlow session or a Keras model was seen; give the command that trains, remove a "
-        "checkpoint of its last step, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
-        + (f"\n{ended.log}" if ended.log else "")
+        "no training step of a TensorFlow session, or of Keras' `fit` and `train_on_batch`, was seen; a loop of your "
+        "own (`tf.GradientTape`) cannot be tried, but `migrate run` and `migrate verify` take it; else give the "
+        "command that trains, without a checkpoint of its last step, and let its Python read PYTHONPATH (no `python "
+        "-I`, -E or -S)" + (f"\n{ended.log}" if ended.log else "")
     )

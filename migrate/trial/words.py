@@ -14,7 +14,7 @@ from migrate.trial.result import Table, Trial
 #: The programs, as pictures and lines name them.
 PROGRAMS = ("as it is", "with tables")
 #: The settings by which all tables begin empty.
-ON_DEMAND = 'tables: {"*": {first_rows: on demand}}'
+ON_DEMAND = '{version: 1, tables: {"*": {first_rows: on demand}}}'
 #: Ratios of time or memory between which neither side counts as better.
 _ALIKE = (0.95, 1.05)
 

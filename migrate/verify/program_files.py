@@ -150,6 +150,14 @@ SMALL = 1 << 16
 MOST = 2000
 
 
+def roots(original: Path, converted: Path) -> tuple[Path, Path]:
+    """Return the folders of both programs, or the folders above these, as long as they have the same name."""
+    root, other = original.parent, converted.parent
+    while root != other and root.name == other.name:
+        root, other = root.parent, other.parent
+    return root, other
+
+
 def enter(directory: str, over: str | None = None) -> Path:
     """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR.
 

@@ -23,6 +23,7 @@ import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must
 from migrate.errors import MigrateError
 from migrate.source.files.encoding import IS_PYTHON2, is_python2
 from migrate.source.files.notebook import SUFFIX
+from migrate.tensorflow1 import remedy
 from migrate.verify import program_files
 from migrate.verify.program_files import code_of, means_v1
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, around, watching
@@ -226,8 +227,8 @@ def _why(error: BaseException) -> str:
             f"the module `{error.name}` is not installed; install it, or put a small module of that name beside the "
             "original"
         )
-    if isinstance(error, AttributeError) and (found := _lacks(error)):
-        return f"{here} has no `{found}`; write what is taken from it in other words, in both programs"
+    if missing := remedy(error):
+        return missing
     if isinstance(error, FileNotFoundError) and (missing := _missing(error)):
         return (
             f"it reads `{missing}`, which is not there; put the data, or a small sample of it, beside the original, or "
@@ -235,19 +236,16 @@ def _why(error: BaseException) -> str:
         )
     if isinstance(error, SystemExit):
         return f"it ends with exit code {error.code}; give what it needs to train as arguments after `--`"
-    return f"running it fails with {type(error).__name__}: {_told(error)}; correct it"
+    how = "correct it"
+    if isinstance(error, tf.errors.UnimplementedError) and "NHWC" in str(error):
+        how = "set TF_ENABLE_ONEDNN_OPTS=1, as `migrate verify` switches oneDNN off and this kernel is one of its own"
+    return f"running it fails with {type(error).__name__}: {_told(error)}; {how}"
 
 
 def _missing(error: FileNotFoundError) -> str:
     """Return the file that is missing; NumPy says it in words alone."""
     told = str(error)
     return str(error.filename or (told.removesuffix(" not found.") if told.endswith(" not found.") else ""))
-
-
-def _lacks(error: AttributeError) -> str:
-    """Return the name that a program asks TensorFlow for in vain, such as `tf.contrib`; empty for other errors."""
-    module = re.search(r"module '(tensorflow|tensorflow\.compat\.v1|[\w.]*\btensorflow\.[\w.]*)' has no", str(error))
-    return f"tf.{error.name}" if module and error.name else ""
 
 
 def _told(error: BaseException) -> str:

@@ -100,3 +100,15 @@ def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
         with pytest.raises(MigrateError, match=r"out/shop/\w+.py: a link leads to .*, outside of out;"):
             run("src", "-o", "out", *force)
     assert not list((work / "elsewhere").iterdir())
+
+
+def test_a_program_in_a_folder_of_what_we_are_in_is_proven_by_its_command(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads its data where it is started. A program that only calls what it imports comes after one that trains."""
+    (work / "src" / "train.py").rename(work / "src" / "shop" / "train.py")
+    (work / "src" / "shop" / "evaluate.py").write_text("from shop.model import model_fn\nprint(model_fn)\nmodel_fn()\n")
+    monkeypatch.chdir(work / "src")
+    assert run(".", "-o", "../out").stderr.splitlines()[-1] == "next: migrate verify . ../out -- python shop/train.py"
+    monkeypatch.chdir(work)
+    assert "migrate verify src/shop/train.py out/shop/train.py" in run("src", "-o", "out").stderr.splitlines()[-1]

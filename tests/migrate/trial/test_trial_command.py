@@ -99,7 +99,7 @@ def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("command", "error"),
     [
-        (["true"], "no training step of a TensorFlow session or a Keras model was seen; give the command that trains"),
+        (["true"], "was seen; a loop of your own (`tf.GradientTape`) cannot be tried"),
         (
             ["sh", "-c", "echo Skipping training"],
             "without a checkpoint that is at its last step, and let its Python read PYTHONPATH (no `python -I`, -E or "

@@ -243,6 +243,21 @@ def test_paths_are_those_of_the_working_directory_and_of_each_program(
     assert [one for one in found.comparisons if one.verdict != "equal"] == []
 
 
+def test_the_converted_program_has_the_data_of_the_original_and_its_own_modules(tmp_path: Path) -> None:
+    tool = (
+        "import sys\nimport paddle\nsys.path.append('..')\nimport net\nnet.train(float(open('rate').read()), 'train')\n"
+    )
+    files = {"a/tools/rate": "0.5", "a/tools/tool.py": tool, "b/tools/tool.py": tool}
+    files |= {"a/net.py": NET, "b/net.py": NET}
+    for file, text in files.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    pairs = [str(tmp_path / side / "tools" / "tool.py") for side in "ab"]
+    assert pair.verify(*pairs, None, Settings(steps=2)).passed
+    (tmp_path / "b" / "net.py").write_text(NET.replace("SGD(rate", "SGD(2 * rate"), encoding="utf-8")
+    assert not pair.verify(*pairs, None, Settings(steps=2)).passed
+
+
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(HEAD, encoding="utf-8")

@@ -139,6 +139,8 @@ TF = "import tensorflow as tf\n"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        (TF + "tf.layers\n", "has `tf.layers` in `tf.compat.v1` alone; write `import tensorflow.compat.v1 as tf`"),
+        (TF + "tf.train.AdamOptimizer\n", "has `tf.train.AdamOptimizer` in `tf.compat.v1` alone"),
         (TF + "tf.placeholder\ntf.contrib.layers\n", "has no `tf.contrib`; write what is taken from it in other words"),
         (TF + "from tensorflow.contrib import rnn\n", "has no module `tensorflow.contrib`; write what is taken"),
         (TF + "import not_on_this_machine\n", "`not_on_this_machine` is not installed; install it, or put a small"),

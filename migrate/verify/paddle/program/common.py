@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import sys
 from collections.abc import Mapping
@@ -25,13 +26,17 @@ class Enough(BaseException):
 
 
 def run_script(job: Mapping[str, Any]) -> None:
-    """Run the script of a job in a copy of its folder, until `Enough` is raised or it ends.
+    """Run the script of a job, until `Enough` is raised or it ends: in a copy of the original's folder, with its data.
+
+    What lies beside the converted program is taken in place of what the original has.
 
     Raises:
         MigrateError: it ends with an error, or by `sys.exit` with a code other than 0.
     """
     file = Path(job["path"]).resolve()
-    here = program_files.enter(str(file.parent))
+    root, other = program_files.roots(Path(job["original"]).resolve(), file)
+    here = program_files.enter(str(root), str(other) if other != root else None) / file.parent.relative_to(other)
+    os.chdir(here)
     random.seed(job["seed"])
     np.random.seed(job["seed"])
     sys.path.insert(0, str(here))

@@ -15,6 +15,7 @@ from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.program.common import STAGE
 from migrate.verify.paddle.without_buckets import FirstStep
+from migrate.verify.program_files import roots
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
@@ -31,7 +32,7 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     Raises:
         MigrateError: a program fails, makes no step, or makes other steps than the other.
     """
-    job: workers.Job = {"seed": settings.seed, "steps": settings.steps}
+    job: workers.Job = {"seed": settings.seed, "steps": settings.steps, "original": original}
     own, other = (
         [_located(argument, Path(original).resolve(), Path(path).resolve()) for argument in settings.arguments]
         for path in (original, converted)
@@ -95,9 +96,7 @@ def _located(argument: str, original: Path, program: Path) -> str:
     beside = not path.is_absolute() and (original.parent / path).exists()
     if beside or not (path.is_file() or ("/" in text and path.exists())):
         return argument
-    path, root, other = path.resolve(), original, program
-    while root != other and root.name == other.name:
-        root, other = root.parent, other.parent
+    path, (root, other) = path.resolve(), roots(original, program)
     if path.is_relative_to(root) and (other / path.relative_to(root)).exists():
         path = other / path.relative_to(root)
     return f"{begin}{sign}{path}"
