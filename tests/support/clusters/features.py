@@ -6,7 +6,7 @@ trains, and returns arrays to compare.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,6 @@ def _created(label: str, **more: Any) -> None:
 _created("`trainable=False`, `init_param`", init_param=0.5)
 _created("`padding_keys`", padding_keys=[3])
 _created("`max_bytes` with `when_full`", max_bytes=1 << 22, when_full="evict")
-_created("`base_buckets`", base_buckets=8)
 _created("`placement`", placement="replicated")
 FEATURES["rows on a `device`"] = lambda target, name, folder: table_of(name, device="/gpu:0")
 
@@ -105,41 +104,74 @@ def _given(target: str, name: str, folder: Path) -> Any:
     return _of_table(target, table, before=rest)
 
 
-@feature("admission (`access_threshold`)")
-def _admission(target: str, name: str, folder: Path) -> Any:
-    config = {"access_threshold": 2}
-
-    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
-        return runtime.sparse_lookup(table, ids, access_and_evict_config=config)
-
-    return _of_table(target, table_of(name), look)
-
-
-@feature("eviction of `table.shards`")
-def _eviction(target: str, name: str, folder: Path) -> Any:
-    table = table_of(name)
-    training = Training(table)
-    evicted = tf.add_n([runtime.evict_by_norm(part, 0.02) for part in getattr(table, "shards", [table])])
+def _restored(target: str, folder: Path, training: Training, before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Train, save, train on, restore what was saved and train again; return all rows, their number, and `after`."""
+    saver = v1.train.Saver()
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
-        training.run(session)
-        return [session.run(evicted), *session.run([training.read, training.size])]
+        session.run(list(before))
+        training.run(session, 3)
+        path = saver.save(session, str(folder / "model"))
+        training.run(session, 3, 3)
+        saver.restore(session, path)
+        training.run(session, 2, 3)
+        return [*session.run([training.read, training.size]), *session.run(list(after)), *session.run([training.size])]
+
+
+def _admitting(table: Any, config: dict[str, Any]) -> Training:
+    step = v1.train.get_or_create_global_step()
+
+    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
+        return runtime.sparse_lookup(table, ids, access_and_evict_config={"timestamp": step, **config})
+
+    return Training(table, look)
+
+
+@feature("admission (`access_threshold`)")
+def _admission(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    training = _admitting(table, {"access_threshold": 2})
+    counters = tf.size(table.snapshot()[3])
+    with tf.control_dependencies([counters, runtime.set_threshold(table, 3)]):
+        read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
+    return _restored(target, folder, training, [], [counters, read])
+
+
+@feature("admission by a `CountingBloom`")
+def _filtered(target: str, name: str, folder: Path) -> Any:
+    bloom = runtime.CountingBloom(1000, 0.01, 8)
+    training = _admitting(table_of(name), {"access_threshold": 2, "bloom_filter": bloom})
+    return _restored(target, folder, training, [], [])
+
+
+@feature("eviction (`evict_by_norm`, `evict_by_age`)")
+def _eviction(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    training = _admitting(table, {"access_threshold": 2, "eviction_threshold": 2})
+    light = runtime.evict_by_norm(table, 0.02)
+    with tf.control_dependencies([light]):
+        old = runtime.evict_by_age(table)
+    return _restored(target, folder, training, [], [light, old])
 
 
 @feature("`EvictHook`")
 def _evict_hook(target: str, name: str, folder: Path) -> Any:
-    table = table_of(name)
-    step = v1.train.get_or_create_global_step()
-
-    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
-        config = {"access_threshold": 0, "eviction_threshold": 2, "timestamp": step}
-        return runtime.sparse_lookup(table, ids, access_and_evict_config=config)
-
-    training = Training(table, look)
-    hooks = [runtime.EvictHook(evict_step_interval=2)]
+    training = _admitting(table_of(name), {"access_threshold": 0, "eviction_threshold": 2})
+    hooks = [runtime.EvictHook(True, evict_step_interval=2)]
     with v1.train.MonitoredTrainingSession(target, hooks=hooks, stop_grace_period_secs=1) as session:
-        training.run(session._tf_sess())
+        for ids in batches():
+            session.run(training.train, {training.ids: ids})
         return session._tf_sess().run([training.read, training.size])
+
+
+@feature("`base_buckets`")
+def _base(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name, base_buckets=8)
+    matrix = np.arange(32, dtype=np.float32).reshape(8, 4) / 100
+    begun = runtime.set_base(table, matrix)
+    with tf.control_dependencies([runtime.forget_base(table)]):
+        read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
+    return _restored(target, folder, Training(table), [begun], [read])
 
 
 @feature("increments of checkpoints")

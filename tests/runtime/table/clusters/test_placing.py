@@ -94,15 +94,10 @@ def _counted() -> Any:
     ("use", "message"),
     [
         (lambda: _table(device="/gpu:0"), "lies on 2 parameter servers, which is not possible with device"),
-        (lambda: _table(base_buckets=4), "not possible with base_buckets"),
         (lambda: _table(placement="replicated"), "not possible with placement='replicated'"),
         (_counted, "only tables of create_table lie on parameter servers"),
         (lambda: _table().variable, "take table.variables"),
-        (lambda: runtime.evict_by_age(_table(), 3), "do this for each of table.shards"),
-        (
-            lambda: runtime.sparse_lookup(_table(), [1], access_and_evict_config={"access_threshold": 2}),
-            "a table that counts its keys lies on one",
-        ),
+        (lambda: _table().tier_of([3]), "do this for each of table.shards"),
     ],
 )
 @pytest.mark.one_case
