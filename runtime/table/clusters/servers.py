@@ -58,6 +58,14 @@ class Shard:
         mine = mine if self.buckets is None else mine | are_base_keys(keys)
         return [tf.gather(column, tf.where(mine)[:, 0]) for column in (keys, *rows)]
 
+    def written(self, keys: tf.Tensor, *rows: tf.Tensor) -> list[tf.Tensor]:
+        """Return the same of what it writes into a checkpoint: of several shards, the first one writes the base."""
+        own = self.own(keys, *rows)
+        if self.buckets is None or self.number == 0:
+            return own
+        ids = tf.where(~are_base_keys(own[0]))[:, 0]
+        return [tf.gather(column, ids) for column in own]
+
     def own_of_checkpoint(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Return what it holds of the keys, values and slots of a checkpoint, with the metadata of these."""
         if self.count == 1:

@@ -176,18 +176,31 @@ def _base(target: str, name: str, folder: Path) -> Any:
 
 @feature("increments of checkpoints")
 def _increments(target: str, name: str, folder: Path) -> Any:
-    training = Training(table_of(name))
-    saver = IncrementalSaver()
+    def model() -> tuple[Training, IncrementalSaver, list[Any]]:
+        table = table_of(name, base_buckets=8)
+        begun = runtime.set_base(table, np.arange(32, dtype=np.float32).reshape(8, 4) / 100)
+        training = _admitting(table, {"access_threshold": 2, "eviction_threshold": 2})
+        evicted = runtime.evict_by_age(table)
+        return training, IncrementalSaver(), [begun, evicted, training.read, tf.size(table.snapshot()[3])]
+
+    training, saver, (begun, evicted, *read) = model()
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
+        session.run(begun)
         training.run(session, 2)
         saver.save(session, str(folder / "m"), 2)
         training.run(session, 2, 2)
+        gone = session.run(evicted)
         path = saver.save(session, str(folder / "m"), 4)
         training.run(session, 2, 4)
         saver.restore(session, path)
         training.run(session, 2, 4)
-        return session.run([training.read, training.size])
+        values = [gone, *session.run([*read, training.size])]
+    with tf.Graph().as_default(), v1.device(None), v1.Session() as session:
+        training, saver, (_, _, *read) = model()
+        saver.restore(session, path)
+        training.run(session, 2, 4)
+        return [*values, *session.run([*read, training.size])]
 
 
 @feature("`checkpoint.warm_start`")
