@@ -162,9 +162,7 @@ class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
         *rows, removed = restored_tensors
 
         def apply(part: Table) -> tf.Operation:
-            shard = part.arguments.servers[0] if part.arguments.servers else None
-            own, gone = (rows, [removed]) if shard is None else (shard.own_of_checkpoint(rows), shard.own(removed))
-            with tf.control_dependencies([native.ops().rec_table_remove(part.handle, *gone)]):
-                return native.ops().rec_table_merge(part.handle, *own)
+            with tf.control_dependencies([native.ops().rec_table_remove(part.handle, *part.own(removed))]):
+                return native.ops().rec_table_merge(part.handle, *part.own_of_checkpoint(rows))
 
         return grouped(self.table.in_parts("increment", apply))

@@ -190,6 +190,10 @@ class Table(TableFacts, _tf_private.Parent):
         """Return which of the keys [n] this table or shard holds, with what belongs to them of `rows` [n, ...]."""
         return self.arguments.servers[0].own(keys, *rows) if self.arguments.servers else [keys, *rows]
 
+    def own_of_checkpoint(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Return what this table or shard holds of a checkpoint's keys, values and slots, with the metadata."""
+        return self.arguments.servers[0].own_of_checkpoint(rows) if self.arguments.servers else list(rows)
+
     @property
     def variables(self) -> list[Any]:
         """The variables that stand for it: one, or that of each of its shards."""

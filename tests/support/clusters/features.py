@@ -214,14 +214,36 @@ def _warm_start(target: str, name: str, folder: Path) -> Any:
     return _of_table(target, table, before=runtime.checkpoint.warm_start(table, path, "old"))
 
 
-@feature("`checkpoint.restore_table`")
-def _restore_table(target: str, name: str, folder: Path) -> Any:
+def _old(folder: Path) -> str:
+    """Return a checkpoint that one process has written of a table `old`."""
     with tf.Graph().as_default(), v1.Session() as session, v1.device(None):
         rows = Training(table_of("old"))
         session.run(v1.global_variables_initializer())
         rows.run(session)
-        path = v1.train.Saver().save(session, str(folder / "old"))
-    table = table_of(name)
+        return str(v1.train.Saver().save(session, str(folder / "old")))
+
+
+@feature("`init_from_checkpoint`, `WarmStartSettings`")
+def _stock_warm_starts(target: str, name: str, folder: Path) -> Any:
+    path, words = _old(folder), [folder / "old.txt", folder / "new.txt"]
+    for file, order in zip(words, (range(40), range(30, 50)), strict=True):
+        file.write_text("".join(f"w{number}\n" for number in order))
+    by_name, by_list, by_settings, by_words = tables = [table_of(f"{name}_{i}") for i in range(4)]
+    v1.train.init_from_checkpoint(path, {"old": by_name.table_name})
+    v1.train.init_from_checkpoint(path, [("old", by_list.variables)])
+    vocabulary = v1.train.VocabInfo(str(words[1]), 20, 3, str(words[0]), backup_initializer=v1.ones_initializer())
+    v1.train.warm_start(
+        path,
+        [f"{by_settings.table_name}:0", f"{by_words.table_name}:0"],
+        {by_words.table_name: vocabulary},
+        {by_settings.table_name: "old", by_words.table_name: "old"},
+    )
+    return [value for table in tables for value in _of_table(target, table)]
+
+
+@feature("`checkpoint.restore_table`")
+def _restore_table(target: str, name: str, folder: Path) -> Any:
+    path, table = _old(folder), table_of(name)
     training = Training(table)
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
