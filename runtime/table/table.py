@@ -50,6 +50,8 @@ class Table(TableFacts, _tf_private.Parent):
 
     #: Whether its lookups are read-only, so that updates also wait for lookups with constant ids.
     reads_each_step = False
+    #: Whether its updates count the occurrences of a key, whose gradients must not be summed before.
+    counts_gradients = False
 
     def __init__(
         self,

@@ -81,6 +81,14 @@ def shards_of(name: str) -> list[Shard]:
     return shards_on(name, _tf_private_cluster.variable_devices(tf.compat.v1.get_default_graph()))
 
 
+def server_of(name: str) -> tuple[Shard, ...]:
+    """Return the same for a table that lies on one server, which is chosen as that of a variable is."""
+    shards = shards_of(name)
+    if len(shards) < 2:
+        return tuple(shards)
+    return tuple(shards_on(name, [_tf_private_cluster.variable_device(tf.compat.v1.get_default_graph(), f"{name}/at")]))
+
+
 def shards_on(name: str, devices: Iterable[str]) -> list[Shard]:
     """Return the shards of a table whose rows lie on these devices: one for each server among them."""
     servers = [

@@ -252,9 +252,39 @@ def _restore_table(target: str, name: str, folder: Path) -> Any:
         return session.run([training.read, training.size])
 
 
+def _counted(target: str, name: str, folder: Path, rules: runtime.KeyRules | None = None) -> Any:
+    normal = v1.random_normal_initializer(stddev=0.1, seed=3)
+    own = f"{name}_{folder.name}"  # the init op keeps the rows that a server has already
+    table = runtime.create_counted_table(own, 4, initializer=normal, rules=rules)
+    step, ids = v1.train.get_or_create_global_step(), v1.placeholder(tf.int64, [None])
+    bags = runtime.embedding_lookup_sparse(table, tf.RaggedTensor.from_row_lengths(ids, [3, 5]).to_sparse(), None)
+    loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids) * 3.0)) + tf.reduce_sum(bags)
+    train = v1.train.AdagradOptimizer(0.1).minimize(loss, step)
+    keys = tf.range(KEYS, dtype=tf.int64)
+    read = [runtime.sparse_lookup(table, keys), *table.sightings(keys), table.known_keys()]
+    saver = v1.train.Saver()
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        for number, batch in enumerate(batches()):
+            if number == 3:
+                path = saver.save(session, str(folder / "model"))
+            session.run(train, {ids: batch})
+        saver.restore(session, path)
+        for batch in batches()[3:]:
+            session.run(train, {ids: batch})
+        values: list[Any] = session.run(read)
+        return values
+
+
 @feature("counted tables")
-def _counted(target: str, name: str, folder: Path) -> Any:
-    return runtime.create_counted_table(name, 4)
+def _plain_counted(target: str, name: str, folder: Path) -> Any:
+    return _counted(target, name, folder)
+
+
+@feature("their filters, and eviction by steps")
+def _filtered_counted(target: str, name: str, folder: Path) -> Any:
+    rules = runtime.KeyRules(admission=runtime.Admission(2), eviction=runtime.Eviction(steps_to_live=1))
+    return _counted(target, name, folder, rules)
 
 
 @feature("tables cut by columns")

@@ -86,7 +86,9 @@ def test_without_a_cluster_tables_belong_to_their_session() -> None:
 
 
 def _counted() -> Any:
-    return runtime.create_counted_table("user", 4)
+    return runtime.create_counted_table(
+        "user", 4, rules=runtime.KeyRules(device=runtime.Device("/gpu:0"), device_rows=8)
+    )
 
 
 @pytest.mark.usefixtures("cluster")
@@ -95,7 +97,7 @@ def _counted() -> Any:
     [
         (lambda: _table(device="/gpu:0"), "lies on 2 parameter servers, which is not possible with device"),
         (lambda: _table(placement="replicated"), "not possible with placement='replicated'"),
-        (_counted, "only tables of create_table lie on parameter servers"),
+        (_counted, "rows on a device lie in one process"),
         (lambda: _table().variable, "take table.variables"),
         (lambda: _table().tier_of([3]), "do this for each of table.shards"),
     ],
