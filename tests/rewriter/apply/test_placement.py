@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,20 +60,9 @@ def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, l2
 @pytest.fixture(scope="module")
 def cluster() -> Any:
     """Two parameter servers and two workers, each a server in this process; they live as long as the process."""
-    ports = _free_ports(4)
-    spec = tf.train.ClusterSpec({job: [f"localhost:{ports.pop()}" for _ in range(2)] for job in ("ps", "worker")})
+    spec = tf.train.ClusterSpec(in_process.addresses({"ps": 2, "worker": 2}))
     servers = in_process.started(spec, [(job, task) for job in ("ps", "worker") for task in range(2)])
     return spec, servers[2:]
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("localhost", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 @both
