@@ -132,7 +132,9 @@ def _admission(target: str, name: str, folder: Path) -> Any:
     table = table_of(name)
     training = _admitting(table, {"access_threshold": 2})
     counters = tf.size(table.snapshot()[3])
-    with tf.control_dependencies([counters, runtime.set_threshold(table, 3)]):
+    with tf.control_dependencies([counters]):
+        raised = runtime.set_threshold(table, 3)
+    with tf.control_dependencies([raised]):
         read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
     return _restored(target, folder, training, [], [counters, read])
 
