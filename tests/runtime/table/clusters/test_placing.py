@@ -74,8 +74,10 @@ def test_a_strategy_puts_a_table_and_its_handle_on_each_server() -> None:
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, task_type="chief", task_id=0)
     with tf.Graph().as_default(), v1.distribute.experimental.ParameterServerStrategy(resolver).scope():
         table = _table()
-        places = [(shard.place, shard.variable.device, shard.filled.device) for shard in table.shards]
-    assert places == [(f"/job:ps/task:{i}/device:CPU:0",) * 3 for i in range(2)]
+        counted = [runtime.create_counted_table(f"counted{i}", 4) for i in range(2)]
+        places = [[one.place, one.variable.device, one.filled.device] for one in (*table.shards, *counted)]
+    # A counted table lies on the server of its turn, as a variable does.
+    assert places == [[f"/job:ps/task:{i}/device:CPU:0"] * 3 for i in (0, 1, 0, 1)]
 
 
 def test_without_a_cluster_tables_belong_to_their_session() -> None:
