@@ -58,8 +58,8 @@ def extend_warm_starts(
 
     def named(variable: Any, name: str | None = None) -> tuple[str, Any]:
         known = name_of(variable) if isinstance(variable, list) else None
-        found: tuple[str, Any] = info(variable, name) if known is None else (name or known, variable)
-        return found
+        pair: tuple[str, Any] = info(variable, name) if known is None else (name or known, variable)
+        return pair
 
     warm_starting_util._get_var_info = named
     checkpoint_utils._init_from_checkpoint = initialized
