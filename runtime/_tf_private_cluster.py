@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -62,14 +63,26 @@ def change_synchronized_gradients(change: Callable[[Any, Any], Any]) -> None:
 def variable_devices(graph: tf.Graph) -> list[str]:
     """Return the devices on which variables would be placed now: those of all `ps` tasks of a replica_device_setter.
 
-    A scope or device function of another kind names one device, perhaps without a job. A `ParameterServerStrategy` of
-    version 1 enters a setter for each variable.
+    A scope or device function of another kind names one device, perhaps without a job.
     """
+    with _choosing(graph):
+        return _devices_of(graph)
+
+
+def variable_device(graph: tf.Graph, name: str) -> str:
+    """Return the device on which the next variable is placed, which a setter chooses: an op asks it for one."""
+    with graph.as_default(), _choosing(graph):
+        device: str = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name, name=name).device
+        return device
+
+
+def _choosing(graph: tf.Graph) -> contextlib.AbstractContextManager[Any]:
+    """Let a `ParameterServerStrategy` of version 1 choose devices, as it does for each variable."""
     strategy = tf.distribute.get_strategy()
     if not isinstance(strategy, parameter_server_strategy.ParameterServerStrategyV1):
-        return _devices_of(graph)
-    with graph.device(strategy.extended._variable_device):
-        return _devices_of(graph)
+        return contextlib.nullcontext()
+    chosen: contextlib.AbstractContextManager[Any] = graph.device(strategy.extended._variable_device)
+    return chosen
 
 
 def _devices_of(graph: tf.Graph) -> list[str]:

@@ -18,15 +18,17 @@ def extend_warm_starts(
     complete: Callable[[Any, Any], list[tuple[str, Any]]],
     listed: Callable[[Any, dict[str, Any]], dict[str, Any]],
     remap: Callable[[list[Any], Any, str | None, dict[str, Any]], bool],
+    name_of: Callable[[list[Any]], str | None],
 ) -> None:
     """Let `complete` return the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`.
 
     `remap` starts variables by a vocabulary, given the checkpoint, the tensor's name there and the vocabulary; where it
-    returns False, TensorFlow does it.
+    returns False, TensorFlow does it. `name_of` names several variables that TensorFlow does not know as one.
     """
     initialize: Any = checkpoint_utils._init_from_checkpoint
     by_vocabulary: Any = warm_starting_util._warm_start_var_with_vocab
     group: Any = warm_starting_util._get_grouped_variables
+    info: Any = warm_starting_util._get_var_info
 
     def initialized(path: Any, assignment_map: Any) -> None:
         initialize(path, complete(path, assignment_map))
@@ -54,6 +56,12 @@ def extend_warm_starts(
         if not remap(parts, asked["prev_ckpt"], name, vocabulary):
             by_vocabulary(var, *positional, **named)
 
+    def named(variable: Any, name: str | None = None) -> tuple[str, Any]:
+        known = name_of(variable) if isinstance(variable, list) else None
+        pair: tuple[str, Any] = info(variable, name) if known is None else (name or known, variable)
+        return pair
+
+    warm_starting_util._get_var_info = named
     checkpoint_utils._init_from_checkpoint = initialized
     warm_starting_util._warm_start_var_with_vocab = remapped
     warm_starting_util._get_grouped_variables = grouped

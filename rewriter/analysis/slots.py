@@ -63,6 +63,13 @@ def why_slots_stay(view: GraphView, table: Table, fitness: Fitness) -> tuple[str
                 return unfit, slot
             for op in _strangers(view, slot, own, reads, starts):
                 kind = view.type(op)
+                if sent := _broadcast(view, op):
+                    return (
+                        f"{view.type(sent)} `{sent}` sends its slot `{slot}` to all ranks, which a table gives to its "
+                        "own steps only: leave BroadcastGlobalVariablesHook out, and let all ranks begin with the same "
+                        "seeds, or the same checkpoint",
+                        sent,
+                    )
                 what = "writes" if kind.startswith(("Assign", "Scatter", "ResourceScatter")) else "uses"
                 return (
                     f"{kind} `{op}` {what} its slot `{slot}`, which a table gives to its own steps only: {_REMEDY}",
@@ -99,6 +106,12 @@ def _strangers(view: GraphView, slot: str, own: set[str], reads: set[str], start
             yield from (op for op in waiting if op not in own)
         elif use.op not in starts and kind not in (*_SAVES, *ASKS) and not _restores(view, use):
             yield use.op
+
+
+def _broadcast(view: GraphView, op: str) -> str:
+    """Return the op that takes the value of a variable to other ranks, or gives that of another; "" for other ops."""
+    ops = [op, *(one.op for one in view.inputs(op)[1:2])]
+    return next((one for one in ops if "Broadcast" in view.type(one) and view.type(one).startswith("Horovod")), "")
 
 
 def _restores(view: GraphView, use: Use) -> bool:

@@ -279,6 +279,10 @@ class _Parts:
             with _branch(self._graph.get_operation_by_name(assignment.op)):
                 self._parts[part] = assign_rows(runtime_table, table, assignment, self._take)
         started = self._parts[f"{table.name}/assign/{table.pieces[-1].initializer}"]
+        if table.settings.begins_empty:
+            # A group of TensorFlow's starts the parts on one server, and there is nothing to assign.
+            emptied = runtime_table.anchor.initializer
+            self._parts |= {f"{table.name}/assign/{one.op}": emptied for one in table.initial_rows}
         runtime_table.anchor.stands_for = replaced_variable(runtime_table, table, self._take, started)
         runtime_table.anchor.with_slots = False
 

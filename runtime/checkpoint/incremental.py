@@ -15,6 +15,7 @@ from runtime.checkpoint.history import NOTHING, Baseline, History
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import DELTA_JOINT, DELTA_PARTS, part_names
 from runtime.table.anchor import GraphAnchor
+from runtime.table.table import Table, grouped
 
 _v1 = tf.compat.v1
 
@@ -45,16 +46,13 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             for item in (items.values() if isinstance(items, Mapping) else items)
             if isinstance(item, GraphAnchor) and item.table.is_save
         ]
-        for whole in (anchor.table.whole for anchor in anchors if len(anchor.table.whole.parts) > 1):
-            raise ValueError(
-                f"IncrementalSaver cannot save the table `{whole.table_name}`, whose rows lie on {len(whole.parts)} "
-                "parameter servers: use a tf.compat.v1.train.Saver, or one server"
-            )
-        self._deltas = {id(anchor): _DeltaRows(anchor) for anchor in anchors}
-        if not self._deltas:
+        deltas = {table: _DeltaRows(table) for table in dict.fromkeys(anchor.table.whole for anchor in anchors)}
+        self._deltas = list(deltas.values())
+        if not deltas:
             raise ValueError("IncrementalSaver has no table to save: create the tables first, or use a plain Saver")
         super().__init__(items, max_to_keep=0, name=name)
-        self._increment = _v1.train.Saver(self._with_deltas(items), max_to_keep=0, name="increment")
+        by_anchor = {id(anchor): deltas[anchor.table.whole] for anchor in anchors}
+        self._increment = _v1.train.Saver(_with_deltas(items, by_anchor), max_to_keep=0, name="increment")
 
     def save(
         self,
@@ -105,23 +103,25 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         except (tf.errors.DataLossError, tf.errors.OutOfRangeError, tf.errors.NotFoundError):
             for link in (full, *deltas):
                 read_all(link)
-            for rows in self._deltas.values():
-                part_names(Bundle(full), rows.anchor.table.table_name)
+            for rows in self._deltas:
+                part_names(Bundle(full), rows.table.table_name)
             raise
 
     def _write(self, session: Any, path: str, before: Sequence[Baseline] | None) -> list[Baseline]:
         definition = (self if before is None else self._increment).as_saver_def()
         feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
-        for rows, baseline in zip(self._deltas.values(), before or [NOTHING] * len(self._deltas), strict=True):
+        for rows, baseline in zip(self._deltas, before or [NOTHING] * len(self._deltas), strict=True):
             feeds |= rows.feeds(baseline)
         # In one run, so that the baseline of the next save is the snapshot that this save writes.
-        noted, _ = session.run([[rows.noted for rows in self._deltas.values()], definition.save_tensor_name], feeds)
+        noted, _ = session.run([[rows.noted for rows in self._deltas], definition.save_tensor_name], feeds)
         return [Baseline(*part) for part in noted]
 
-    def _with_deltas(self, items: Any) -> Any:
-        if isinstance(items, Mapping):
-            return {name: self._deltas.get(id(item), item) for name, item in items.items()}
-        return [self._deltas.get(id(item), item) for item in items]
+
+def _with_deltas(items: Any, deltas: Mapping[int, _DeltaRows]) -> Any:
+    """Return what a Saver takes, with changes in the place of rows: those of all shards of a table are one item."""
+    named = items.items() if isinstance(items, Mapping) else enumerate(items)
+    changes = {deltas.get(id(item), name): (name, deltas.get(id(item), item)) for name, item in named}
+    return dict(changes.values()) if isinstance(items, Mapping) else [item for _, item in changes.values()]
 
 
 class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
@@ -129,21 +129,29 @@ class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
 
     optional_restore = False
 
-    def __init__(self, anchor: GraphAnchor) -> None:
-        self.anchor = anchor
-        table = anchor.table
-        # These are the tensors that a full save writes, so that one run gives both the same rows.
-        keys, values, slots, meta = (spec.tensor for spec in anchor.specs[1:])
+    def __init__(self, table: Table) -> None:
+        self.table = table
         with table.graph.as_default(), table.scope("delta"):
             self._before = [_v1.placeholder(tf.int64, [None], name=name) for name in ("keys", "fingerprints")]
-            changed, removed, prints = native.ops().rec_changed_rows(keys, values, slots, *self._before)
-            tensors = [*(tf.gather(part, changed) for part in (keys, values, slots)), meta, removed]
+            parts = list(zip(*(self._changes(part) for part in table.parts or [table]), strict=True))
+            keys, prints, *changes = (one[0] if len(one) == 1 else tf.concat(one, 0) for one in parts[:-1])
+            meta = parts[-1][0]
         self.noted = (keys, prints, meta)
+        anchor = (table.parts or [table])[0].variable
         specs = [
             _tf_private.SaveSpec(tensor, "", f"{table.table_name}{DELTA_JOINT}{part}", device=anchor.device)
-            for part, tensor in zip(DELTA_PARTS, tensors, strict=True)
+            for part, tensor in zip(DELTA_PARTS, [*changes[:3], meta, changes[3]], strict=True)
         ]
         super().__init__(anchor, specs, f"{table.table_name}/delta")
+
+    def _changes(self, part: Table) -> list[tf.Tensor]:
+        """Return all keys of a part, their fingerprints, what has changed, removed keys, and the metadata."""
+        # These are the tensors that a full save writes, so that one run gives both the same rows.
+        keys, values, slots, meta = (spec.tensor for spec in part.variable.specs[1:])
+        with tf.device(part.place):
+            before = part.arguments.servers[0].written(*self._before) if part.arguments.servers else self._before
+            changed, removed, prints = native.ops().rec_changed_rows(keys, values, slots, *before)
+            return [keys, prints, *(tf.gather(rows, changed) for rows in (keys, values, slots)), removed, meta]
 
     def feeds(self, before: Baseline) -> dict[Any, Any]:
         """Return what to feed in order to save the changes since `before`."""
@@ -152,10 +160,9 @@ class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
         """Apply saved changes to the table's rows."""
         *rows, removed = restored_tensors
-        table = self.anchor.table
-        with (
-            table.scope("increment"),
-            table.whole_on_host(),
-            tf.control_dependencies([native.ops().rec_table_remove(table.handle, removed)]),
-        ):
-            return native.ops().rec_table_merge(table.handle, *rows)
+
+        def apply(part: Table) -> tf.Operation:
+            with tf.control_dependencies([native.ops().rec_table_remove(part.handle, *part.own(removed))]):
+                return native.ops().rec_table_merge(part.handle, *part.own_of_checkpoint(rows))
+
+        return grouped(self.table.in_parts("increment", apply))

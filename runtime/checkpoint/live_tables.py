@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.checkpoint.rows import TableRows
-from runtime.table.table import Table
+from runtime.table.table import Table, grouped
 
 _snapshots: weakref.WeakKeyDictionary[Table, Any] = weakref.WeakKeyDictionary()
 
@@ -41,10 +41,8 @@ def replace_rows(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None
     """Replace all rows by `rows`: keys, values, slots, metadata. For a v1 table, return the op; it initializes it."""
     if table.graph is not None:
         anchor = tf.zeros([0, table.dim])
-        if not table.parts:
-            return table.variable.restore([anchor, *rows], None)
-        own = [part.arguments.servers[0].own_of_checkpoint(rows) for part in table.parts]
-        return tf.group([part.variable.restore([anchor, *of], None) for part, of in zip(table.parts, own, strict=True)])
+        parts = table.parts or [table]
+        return grouped([part.variable.restore([anchor, *part.own_of_checkpoint(rows)], None) for part in parts])
     with table.written():
         native.ops().rec_table_import(table.handle, *rows)
     return None

@@ -50,7 +50,7 @@ def start_from_variable(anchor: GraphAnchor, path: str, name: str, shapes: Mappi
             rows = anchor.reader(tf.constant(Bundle(path).path), tf.constant(False))[1:]
         else:
             keys, values = _rows(Bundle(path), name, anchor.table.dim)
-            rows = anchor.rows_alone(keys + anchor.table.first_key, values)
+            rows = anchor.table.own_of_checkpoint(anchor.rows_alone(keys + anchor.table.first_key, values))
         anchor.start_by(anchor.restore([anchor.like, *rows], None))
 
 
@@ -69,7 +69,7 @@ def start_by_vocabulary(
         if name is not None and is_replaced(name, shapes):
             raise CheckpointError(f"{path}: {no_variable(name)}, before the warm start")
         return False
-    table, count = anchor.table, vocabulary.new_size + vocabulary.buckets
+    table, count = anchor.table.whole, vocabulary.new_size + vocabulary.buckets
     name = table.table_name if name is None or name == anchor.op.name else name
     known = anchor.stands_for is None or anchor.stands_for.shape == (count, table.dim)
     if vocabulary.axis != 0 or not known:
@@ -86,7 +86,9 @@ def start_by_vocabulary(
             [tf.where(there[:, None], known_rows, first[: vocabulary.new_size]), first[vocabulary.new_size :]], 0
         )
         ids = tf.range(count, dtype=tf.int64) + table.first_key
-        anchor.start_by(anchor.restore([anchor.like, *anchor.rows_alone(ids, rows)], None))
+        for part in (one.table for one in table.variables):
+            own = part.own_of_checkpoint(anchor.rows_alone(ids, rows))
+            part.variable.start_by(part.variable.restore([anchor.like, *own], None))
     return True
 
 

@@ -25,28 +25,39 @@ from runtime.table.table import Table
 def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
     """Return the pairs of `init_from_checkpoint`, with names and scopes resolved to tables."""
     pairs = list(assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map)
-    known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
+    known = _known()
     shown = dict(tf.train.list_variables(path))  # `rewriter.install` shows variables in the place of tables
     shapes = Bundle(path).shapes
     resolved: list[tuple[str, Any]] = []
     for tensor, target in pairs:
-        named = known[target].variable if isinstance(target, str) and target in known else target
-        if isinstance(named, GraphAnchor):
-            resolved.append((_rows_of(tensor, named, shapes), named))
+        anchors = known[target].variables if isinstance(target, str) and target in known else _as_list(target)
+        if all(isinstance(anchor, GraphAnchor) for anchor in anchors):
+            resolved += [(_rows_of(tensor, anchor, shapes), anchor) for anchor in anchors]
         elif f"{tensor}-keys" in shapes and shown.get(tensor, [1])[:1] in ([], [0]):
             raise CheckpointError(f"{path}: {no_variable(tensor)}, before the warm start")
         else:
-            resolved.append((tensor, named))
-    asked = {target.table.table_name for _, target in resolved if isinstance(target, GraphAnchor)}
+            resolved.append((tensor, target))
+    asked = {target.table.whole.table_name for _, target in resolved if isinstance(target, GraphAnchor)}
     for tensor, target in pairs:
         if isinstance(target, str) and target not in known and tensor.endswith("/"):
             for table in known.values():
                 source = _source(table, tensor, target.rpartition("/")[0])
                 if source is not None and table.is_save and table.table_name not in asked:
                     asked.add(table.table_name)
-                    table.variable.with_slots = True
-                    resolved += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
+                    for anchor in table.variables if _is_there(table, source, path, shapes) else ():
+                        anchor.with_slots = True
+                        resolved.append((source, anchor))
     return [(tensor, target) for tensor, target in resolved if not _started(path, tensor, target, shapes)]
+
+
+def _known() -> dict[str, Table]:
+    """Return the tables of the graph by their names, those on several servers as one."""
+    wholes = dict.fromkeys(table.whole for table in tables())
+    return {table.table_name: table for table in wholes if all(isinstance(one, GraphAnchor) for one in table.variables)}
+
+
+def _as_list(target: Any) -> list[Any]:
+    return target if isinstance(target, list) and target else [target]
 
 
 def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> bool:
@@ -95,20 +106,20 @@ def _stays(name: str) -> str:
 
 
 def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str:
-    tensor = tensor.removesuffix(":0")
+    tensor, table = tensor.removesuffix(":0"), anchor.table.whole
     if tensor == anchor.op.name:
-        tensor = anchor.table.table_name
+        tensor = table.table_name
     if anchor.stands_for is None and anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
         raise CheckpointError(
             f"`{tensor}` of the checkpoint is an ordinary variable, not a table: leave it out of this warm start and "
-            f"fill the table `{anchor.table.table_name}` with runtime.checkpoint.warm_start(table, path)"
+            f"fill the table `{table.table_name}` with runtime.checkpoint.warm_start(table, path)"
         )
     return tensor
 
 
 def _source(table: Table, tensor: str, scope: str) -> str | None:
     """Return the table's name in the checkpoint; None if neither its name nor where it was created is in `scope`."""
-    name, scope_of_table = table.table_name, table.variable.made_in
+    name, scope_of_table = table.table_name, table.variables[0].made_in
     if not scope or name.startswith(scope + "/"):
         inner = name.removeprefix(scope).removeprefix("/")
         return inner if tensor == "/" else tensor + inner
@@ -133,12 +144,19 @@ def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any
     patterns = [variables or ".*"] if named else [one for one in variables if isinstance(one, str)]
     listed = [one for group in grouped.values() for one in group if isinstance(one, GraphAnchor)]
     groups = {name: group for name, group in grouped.items() if not isinstance(group[0], GraphAnchor)}
-    for table in tables():
-        matched = table.is_save and any(re.match(pattern, f"{table.table_name}:0") for pattern in patterns)
-        if isinstance(table.variable, GraphAnchor) and (matched or any(one is table.variable for one in listed)):
-            groups.setdefault(table.table_name, [table.variable])
-            _choose_slots(table.variable, [] if named else patterns)
+    for name, table in _known().items():
+        matched = table.is_save and any(re.match(pattern, f"{name}:0") for pattern in patterns)
+        if matched or any(one.table.whole is table for one in listed):
+            groups.setdefault(name, table.variables)
+            for anchor in table.variables:
+                _choose_slots(anchor, [] if named else patterns)
     return groups
+
+
+def _name_of(variables: list[Any]) -> str | None:
+    """Return the name of the table whose shards these variables stand for; None for other variables."""
+    anchors = all(isinstance(one, GraphAnchor) for one in variables)
+    return variables[0].table.whole.table_name if anchors else None
 
 
 def _choose_slots(anchor: GraphAnchor, patterns: list[str]) -> None:
@@ -163,5 +181,5 @@ def rows_or_tensor(reader: Any, name: str) -> Any:
 
 
 _tf_private_estimator.extend_load_variable(rows_or_tensor)
-_tf_private_savers.extend_warm_starts(_with_tables, _listed, _by_vocabulary)
+_tf_private_savers.extend_warm_starts(_with_tables, _listed, _by_vocabulary, _name_of)
 _tf_private_savers.explain_restores(_explain)

@@ -93,6 +93,7 @@ class CountedTable(Table):
         self.slots = Slots()
         self.rules = rules
         self.initial_rows = initial_rows
+        self.counts_gradients = rules.tracks
         super().__init__(arguments, anchor)
 
     def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any], **settings: Any) -> tf.Operation:

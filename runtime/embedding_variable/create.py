@@ -12,8 +12,9 @@ from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import checkpoint_parts
+from runtime.ranks.process_group import refuse_several
 from runtime.table.arguments import TableArguments, checked_value_dtype
-from runtime.table.clusters.servers import shards_of
+from runtime.table.clusters.servers import server_of
 from runtime.table.create import new_in_graph, tables
 
 v1: Any = tf.compat.v1
@@ -91,11 +92,14 @@ def counted_table(
             )
     if any(table.table_name == name for table in tables()):
         raise ValueError(f"the table `{name}` exists already: give the second one another name")
-    if servers := shards_of(name):
+    servers = server_of(name)
+    if servers and rules.device is not None:
         raise ValueError(
-            f"the counted table `{name}` would lie on {servers[0].device}, and only tables of create_table lie on "
-            "parameter servers: use create_table, or train in one process"
+            f"the counted table `{name}` lies on {servers[0].device}, and rows on a device lie in one process: leave "
+            "`device` out, or the storage type with an HBM tier (with hbm_as_dram such types run without it)"
         )
+    if servers:
+        refuse_several(name, "lies on a parameter server")
     arguments = TableArguments(
         key_dtype=tf.as_dtype(key_dtype),
         dim=dim,
@@ -107,6 +111,7 @@ def counted_table(
         storage=rules.storage,
         device=rules.device,
         value_dtype=checked_value_dtype(rules.value_dtype),
+        servers=servers,
     )
     drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
     with new_in_graph():

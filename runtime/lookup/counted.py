@@ -12,9 +12,11 @@ from runtime import _tf_private, native
 from runtime.embedding_variable import checkpoint_layout
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import id_checks, on_device
+from runtime.ranks import placements
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
 from runtime.table import control_dependencies
+from runtime.table.clusters.served import rows_of_parts
 
 
 def int_keys(ids: Any) -> tf.Tensor:
@@ -63,21 +65,25 @@ def lookup_all(
     lookups: Sequence[tuple[Sequence[CountedTable], tf.Tensor]], bags: Sequence[Bags | None] | None = None
 ) -> list[tf.Tensor]:
     """Return the result of `lookup` for each, or the sums of its bags; several ranks use a single exchange."""
-    return rows_of_all(
-        [
-            Request(
-                keys,
-                tables[0].placement,
-                functools.partial(_held_rows, tables),
-                # With counting, an update must see each occurrence of a key.
-                distinct=tables[0].rules.fuses,
-                dim=tables[0].dim,
-                name=tables[0].table_name,
-                bags=own,
-                handles=handles_of(tables),
-            )
-            for (tables, keys), own in zip(lookups, bags or [None] * len(lookups), strict=True)
-        ]
+    requests = [
+        Request(
+            keys,
+            placements.BUCKETS if tables[0].parts else tables[0].placement,
+            functools.partial(_held_rows, tables),
+            # With counting, an update must see each occurrence of a key.
+            distinct=tables[0].rules.fuses,
+            dim=tables[0].dim,
+            name=tables[0].table_name,
+            bags=own,
+            handles=handles_of(tables),
+        )
+        for (tables, keys), own in zip(lookups, bags or [None] * len(lookups), strict=True)
+    ]
+    return rows_of_parts(
+        [tables if tables[0].parts else () for tables, _ in lookups],
+        requests,
+        lambda parts, keys: [_lookup(part, own) for part, own in zip(parts, keys, strict=True)],
+        lambda numbers: rows_of_all([requests[i] for i in numbers]),
     )
 
 

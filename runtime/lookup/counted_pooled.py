@@ -100,7 +100,7 @@ def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
 
 def _fuses(table: CountedTable) -> bool:
     """Whether the fused lookup, which reads rows on the host, does all the work."""
-    return table.rules.fuses and table.on_device is None
+    return table.rules.fuses and table.on_device is None and not table.parts
 
 
 def _waiting(

@@ -66,11 +66,6 @@ def sparse_lookup(
         _refuse_options(hashtable, access_and_evict_config, serving_default_value)
         return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
-    if rules.access_threshold is not None and len(hashtable.parts) > 1:
-        raise ValueError(
-            f"the table `{hashtable.table_name}` lies on {len(hashtable.parts)} parameter servers, and a table that "
-            "counts its keys lies on one: leave access_threshold out, or create it under tf.device of one server"
-        )
     trains = id_checks.with_gradient([hashtable], is_grad)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
     with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):

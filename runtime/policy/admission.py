@@ -11,7 +11,7 @@ from runtime import _tf_private, _validation, native
 from runtime.ranks.process_group import current
 from runtime.table import control_dependencies
 from runtime.table.admission_rules import OFF, AdmissionRules, parse
-from runtime.table.table import Table
+from runtime.table.table import Table, grouped
 
 #: Collection with the scalar integer tensor of a batch's time, under Rec SDK's name.
 TIMESTAMP_COLLECTION = "ASCEND_TIMESTAMP"
@@ -45,7 +45,8 @@ def agree(table: Table, rules: AdmissionRules) -> None:
             "access_threshold and access_probability out, or take a term over looked_up_rows instead"
         )
     if table.admission is None:
-        table.admission = rules
+        for held in {table, *table.parts}:
+            held.admission = rules
     elif not rules.agrees(table.admission):
         raise ValueError(
             f"the lookups of the table `{table.table_name}` have different thresholds, {_text(table.admission)} and "
@@ -157,5 +158,8 @@ def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     _validation.kind("table", table, Table, "a table created by create_table")
     if not tf.is_tensor(threshold):
         _validation.integer("threshold", threshold, 0)
-    with table.scope("set_threshold"), table.written():
-        return native.ops().rec_set_threshold(table.handle, time_scalar(threshold))
+    return grouped(
+        table.in_parts(
+            "set_threshold", lambda part: native.ops().rec_set_threshold(part.handle, time_scalar(threshold))
+        )
+    )

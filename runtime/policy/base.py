@@ -10,7 +10,7 @@ from runtime import _tf_private, _validation, native
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.ranks import placements
 from runtime.ranks.process_group import current
-from runtime.table.table import Table
+from runtime.table.table import Table, grouped
 
 
 @_tf_private.as_written
@@ -34,31 +34,38 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
         tf.errors.ResourceExhaustedError: the base is larger than the `max_bytes` of `table`; then nothing has changed.
     """
     count = _rows(table)
-    with table.scope("set_base"), table.written(), table.whole_on_host():
-        if isinstance(source, Table):
-            if source.dim != table.dim:
-                raise ValueError(
-                    f"the table `{source.table_name}` has dim {source.dim} and cannot be the base of "
-                    f"`{table.table_name}` with dim {table.dim}: give a table of the same width"
-                )
-            keys, values, slots, meta = _rows_of_all_ranks(source)
-            bounded = tf.debugging.assert_equal(
-                tf.reduce_all((keys >= 0) & (keys < count)),
-                True,
-                message=f"the table `{source.table_name}` has a key that is none of the {count} buckets of the base "
-                f"of `{table.table_name}`: create that with as many base_buckets as ids were divided into",
-            )
-            with tf.control_dependencies([] if bounded is None else [bounded]):
-                return native.ops().rec_table_merge(
-                    table.handle, keys + FIRST_BASE_KEY, values, slots, meta, counters=False
-                )
-        rows = _validation.tensor("source", f"of the base of the table `{table.table_name}`", source, tf.float32)
-        if not rows.shape.is_compatible_with([count, table.dim]):
-            raise ValueError(
-                f"`source` of the base of the table `{table.table_name}` has shape {rows.shape}: it must be "
-                f"[{count}, {table.dim}]"
-            )
-        return native.ops().rec_table_upsert(table.handle, _keys(count), rows)
+    if isinstance(source, Table):
+        return _set_by_table(table, source, count)
+    rows = _validation.tensor("source", f"of the base of the table `{table.table_name}`", source, tf.float32)
+    if not rows.shape.is_compatible_with([count, table.dim]):
+        raise ValueError(
+            f"`source` of the base of the table `{table.table_name}` has shape {rows.shape}: it must be "
+            f"[{count}, {table.dim}]"
+        )
+    return grouped(
+        table.in_parts("set_base", lambda part: native.ops().rec_table_upsert(part.handle, _keys(count), rows))
+    )
+
+
+def _set_by_table(table: Table, source: Table, count: int) -> tf.Operation | None:
+    if source.dim != table.dim:
+        raise ValueError(
+            f"the table `{source.table_name}` has dim {source.dim} and cannot be the base of "
+            f"`{table.table_name}` with dim {table.dim}: give a table of the same width"
+        )
+    keys, values, slots, meta = _rows_of_all_ranks(source)
+    bounded = tf.debugging.assert_equal(
+        tf.reduce_all((keys >= 0) & (keys < count)),
+        True,
+        message=f"the table `{source.table_name}` has a key that is none of the {count} buckets of the base "
+        f"of `{table.table_name}`: create that with as many base_buckets as ids were divided into",
+    )
+
+    def merge(part: Table) -> tf.Operation | None:
+        with tf.control_dependencies([] if bounded is None else [bounded]):
+            return native.ops().rec_table_merge(part.handle, keys + FIRST_BASE_KEY, values, slots, meta, counters=False)
+
+    return grouped(table.in_parts("set_base", merge))
 
 
 @_tf_private.as_written
@@ -69,8 +76,7 @@ def forget_base(table: Table) -> tf.Operation | None:
         ValueError: the table has no `base_buckets`.
     """
     count = _rows(table)
-    with table.scope("forget_base"), table.written(), table.whole_on_host():
-        return native.ops().rec_table_remove(table.handle, _keys(count))
+    return grouped(table.in_parts("forget_base", lambda part: native.ops().rec_table_remove(part.handle, _keys(count))))
 
 
 def put_matrix(table: Table, matrix: Any) -> None:

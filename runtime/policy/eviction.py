@@ -33,9 +33,12 @@ def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
         age = None if table.admission is None else table.admission.eviction_threshold
     if age is None:
         raise ValueError(f"the table `{table.table_name}` has no eviction_threshold: give evict_by_age an `age`")
-    with table.scope("evict"), table.written(), table.whole_on_host():
+
+    def evict(part: Table) -> tf.Tensor:
         present = tf.zeros([0], tf.int64) if now is None else tf.reshape(time_scalar(now), [1])
-        return native.ops().rec_evict_unseen(table.handle, time_scalar(age), present)
+        return native.ops().rec_evict_unseen(part.handle, time_scalar(age), present)
+
+    return _total(table.in_parts("evict", evict))
 
 
 def evict_by_step(table: Table, steps_to_live: int, global_step: Any = None) -> tf.Tensor:
@@ -62,8 +65,15 @@ def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     _validation.kind("table", table, Table, "a table created by create_table")
     table.require_whole_rows("evict_by_norm")
     _validation.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
-    with table.scope("evict"), table.written(), table.whole_on_host():
-        return native.ops().rec_evict_light(table.handle, tf.constant(l2_weight_threshold, tf.float32))
+
+    def evict(part: Table) -> tf.Tensor:
+        return native.ops().rec_evict_light(part.handle, tf.constant(l2_weight_threshold, tf.float32))
+
+    return _total(table.in_parts("evict", evict))
+
+
+def _total(counts: list[tf.Tensor]) -> tf.Tensor:
+    return counts[0] if len(counts) == 1 else tf.add_n(counts)
 
 
 class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

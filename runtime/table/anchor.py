@@ -342,9 +342,8 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         types = [tf.int64, tf.float32, tf.float32, tf.int64] if self.table.is_save else []
         names = tf.convert_to_tensor(names) + tf.constant(ROWS[: len(types)])
         cuts = [""] * len(types)
-        rows = list(tf.raw_ops.RestoreV2(prefix=path, tensor_names=names, shape_and_slices=cuts, dtypes=types))
-        sharded = isinstance(self.table.whole, ShardedTable)
-        return self.table.arguments.servers[0].own_of_checkpoint(rows) if sharded else rows
+        rows = tf.raw_ops.RestoreV2(prefix=path, tensor_names=names, shape_and_slices=cuts, dtypes=types)
+        return self.table.own_of_checkpoint(rows) if rows else []
 
     def checks(self, keys: tf.Tensor, values: tf.Tensor) -> list[tf.Operation]:
         """Return ops that fail where the table cannot have the rows of a checkpoint."""

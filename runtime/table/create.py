@@ -230,7 +230,6 @@ def _served(arguments: TableArguments, kind: type[Table]) -> type[Table]:
         f"a table of {kind.__module__}": kind is not Table,
         "device": arguments.device is not None,
         "init(use_dynamic_expansion=True)": arguments.expands,
-        "base_buckets": servers > 1 and arguments.base_buckets is not None,
         f"placement={arguments.placement!r}": servers > 1 and arguments.placement != placements.DISTRIBUTED,
     }
     for what in (name for name, wanted in asked.items() if wanted):

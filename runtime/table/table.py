@@ -35,6 +35,11 @@ def stacked(hyper: Sequence[Any] | tf.Tensor) -> tf.Tensor:
     return tf.stack([tf.cast(value, tf.float32) for value in hyper])
 
 
+def grouped(ops: Sequence[tf.Operation | None]) -> tf.Operation | None:
+    """Return ops of the parts of a table, at least one, as one op; in eager mode they are None."""
+    return ops[0] if len(ops) == 1 else tf.group(*ops)
+
+
 class Table(TableFacts, _tf_private.Parent):
     """A hash table from int64 keys to rows of `dim` float32 values.
 
@@ -45,6 +50,8 @@ class Table(TableFacts, _tf_private.Parent):
 
     #: Whether its lookups are read-only, so that updates also wait for lookups with constant ids.
     reads_each_step = False
+    #: Whether its updates count the occurrences of a key, whose gradients must not be summed before.
+    counts_gradients = False
 
     def __init__(
         self,
@@ -184,6 +191,10 @@ class Table(TableFacts, _tf_private.Parent):
     def own(self, keys: tf.Tensor, *rows: tf.Tensor) -> list[tf.Tensor]:
         """Return which of the keys [n] this table or shard holds, with what belongs to them of `rows` [n, ...]."""
         return self.arguments.servers[0].own(keys, *rows) if self.arguments.servers else [keys, *rows]
+
+    def own_of_checkpoint(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Return what this table or shard holds of a checkpoint's keys, values and slots, with the metadata."""
+        return self.arguments.servers[0].own_of_checkpoint(rows) if self.arguments.servers else list(rows)
 
     @property
     def variables(self) -> list[Any]:
@@ -344,6 +355,14 @@ class Table(TableFacts, _tf_private.Parent):
         self.require_here()
         with tf.name_scope(f"{self.graph_name}/"), tf.name_scope(name), tf.device(self.place):
             yield
+
+    def in_parts(self, name: str, build: Callable[[Table], Any]) -> list[Any]:
+        """Return what `build` returns for each part of the table, where its rows are; of one process that is all."""
+        built = []
+        for part in self.parts or [self]:
+            with part.scope(name), part.written(), part.whole_on_host():
+                built.append(build(part))
+        return built
 
     def __repr__(self) -> str:
         return f"<runtime table {self.table_name!r}, dim {self.dim}>"

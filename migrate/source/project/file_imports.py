@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Container, Iterator
 
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.import_graph import Project
@@ -101,6 +103,19 @@ class FileLink:
         """True if this file imports that one, directly or indirectly."""
         return path in self._project.closure(self._path)
 
+    def loads(self, paths: Container[str]) -> bool:
+        """True if importing this file imports one of these; functions may import others later."""
+        seen, pending = {self._path}, [self._path]
+        while pending:
+            path = pending.pop()
+            text = "\n".join(map(ast.unparse, _at_the_top(self._project.text(path))))
+            files = self._project.imported_files(path, imports_of(text), ()) - seen
+            if any(one in paths for one in files):
+                return True
+            seen |= files
+            pending += files
+        return False
+
     def programs(self) -> frozenset[str]:
         """Return the texts of the files that a program may run with this one, its own among them."""
         files = {
@@ -113,3 +128,17 @@ class FileLink:
         if self._not_given is None:
             self._not_given = outside(self._project, self._path)
         return self._not_given
+
+
+def _at_the_top(text: str) -> Iterator[ast.stmt]:
+    """Yield the imports of a text that run where it is imported; none if it cannot be parsed."""
+    try:
+        pending: list[ast.AST] = [ast.parse(text)]
+    except SyntaxError:
+        return
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            pending += ast.iter_child_nodes(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -64,6 +64,9 @@ class Link(Protocol):
 
     def imports(self, path: str) -> bool:
         """True if this file imports that one, directly or indirectly."""
+
+    def loads(self, paths: Container[str]) -> bool:
+        """True if importing this file imports one of these; functions may import others later."""
 
     def programs(self) -> frozenset[str]:
         """Return the texts of the files that a program may run with this one, its own among them."""

@@ -90,6 +90,7 @@ void register_update_ops();
 void register_term_ops();
 void register_row_ops();
 void register_increment_ops();
+void register_meta_op();
 void register_thread_ops();
 void register_expansion_ops();
 void register_admission_ops();

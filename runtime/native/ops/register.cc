@@ -34,6 +34,7 @@ struct AtLoad {
     register_term_ops();
     register_row_ops();
     register_increment_ops();
+    register_meta_op();
     register_thread_ops();
     register_admission_ops();
     register_counting_ops();

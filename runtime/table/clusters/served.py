@@ -36,24 +36,38 @@ def served_rows(
             f"the table `{tables[0].table_name}` lies on parameter servers, and only ranks exchange ids ahead: look up "
             "without `exchanged`"
         )
+
+    def here(numbers: list[int]) -> list[tf.Tensor]:
+        own = [tables[i] for i in numbers]
+        return rows_of_all([requests[i] for i in numbers], lambda keys: look_up(own, keys))
+
+    return rows_of_parts([table.parts for table in tables], requests, look_up, here)
+
+
+def rows_of_parts(
+    tables: Sequence[Sequence[Table]],
+    requests: Sequence[Request],
+    look_up: LookUp,
+    here: Callable[[list[int]], list[tf.Tensor]],
+) -> list[tf.Tensor]:
+    """Return the same of tables by their parts on servers; `here` those of the requests of tables without parts.
+
+    The placement of a request says which part has a row.
+    """
     rows: list[tf.Tensor] = [None] * len(requests)
     groups: dict[tuple[str, ...], list[int]] = {}
-    for i, table in enumerate(tables):
-        groups.setdefault(tuple(part.place for part in table.parts), []).append(i)
+    for i, parts in enumerate(tables):
+        groups.setdefault(tuple(part.place for part in parts), []).append(i)
     for servers, numbers in groups.items():
         own, asked = [tables[i] for i in numbers], [requests[i] for i in numbers]
-        rows_found = _from(servers, own, asked, look_up) if servers else _here(own, asked, look_up)
+        rows_found = _from(servers, own, asked, look_up) if servers else here(numbers)
         for i, looked_up in zip(numbers, rows_found, strict=True):
             rows[i] = looked_up
     return rows
 
 
-def _here(tables: Sequence[Table], requests: Sequence[Request], look_up: LookUp) -> list[tf.Tensor]:
-    return rows_of_all(requests, lambda keys: look_up(tables, keys))
-
-
 def _from(
-    servers: Sequence[str], tables: Sequence[Table], requests: Sequence[Request], look_up: LookUp
+    servers: Sequence[str], tables: Sequence[Sequence[Table]], requests: Sequence[Request], look_up: LookUp
 ) -> list[tf.Tensor]:
     count = len(requests)
     keys = [tf.reshape(tf.cast(request.keys, tf.int64), [-1]) for request in requests]
@@ -61,7 +75,7 @@ def _from(
         keys,
         [request.bags for request in requests],
         ranks=len(servers),
-        owners=[placements.owner_rule(placements.DISTRIBUTED)] * count,
+        owners=[placements.owner_rule(request.placement) for request in requests],
         distinct=[request.distinct for request in requests],
         widths=[request.dim or 0 for request in requests],
     )
@@ -69,7 +83,7 @@ def _from(
     for number, message in enumerate(tf.split(asked.message, asked.lengths, num=len(servers))):
         with tf.device(servers[number]):
             inbox = Inbox(message, tf.shape(message), count)
-            rows = look_up([table.parts[number] for table in tables], inbox.keys)
+            rows = look_up([parts[number] for parts in tables], inbox.keys)
             widths = [part.shape[1] for part in rows]
             answers.append(inbox.packed(rows))
     spread = asked.places.spread(tf.concat(answers, 0), widths)
@@ -79,9 +93,9 @@ def _from(
 def sent_gradients(table: Table, gradient: tf.IndexedSlices) -> list[tuple[Table, tf.IndexedSlices]]:
     """Return the parts of a table with what each gets of a gradient, each row once; a table without parts gets all.
 
-    What was summed on the server already is left as it is.
+    What was summed on the server already is left as it is, and so is what a table counts.
     """
-    if not table.parts or is_at(gradient.values.device, table.place):
+    if not table.parts or table.counts_gradients or is_at(gradient.values.device, table.place):
         return [(table, gradient)]
     keys, places = tf.unique(tf.cast(gradient.indices, tf.int64))
     values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(keys))

@@ -14,6 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private_cluster, native
+from runtime.native.base_keys import are_base_keys
+from runtime.storage.buckets import Buckets
 from runtime.table.clusters import listening, watch
 
 #: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
@@ -40,6 +42,8 @@ class Shard:
     count: int = 1
     #: By which its rows begin, as those of the other shards; None: as the table's name and initializer say.
     seed: int | None = None
+    #: How ids divide into the rows of a base, which each shard has as a whole; None: the table has no base.
+    buckets: Buckets | None = None
 
     @property
     def name(self) -> str:
@@ -50,18 +54,39 @@ class Shard:
         """Return which of the keys [n] it holds, and what belongs to them of each tensor of `rows` [n, ...]."""
         if self.count == 1:
             return [keys, *rows]
-        mine = tf.where(tf.equal(tf.math.floormod(keys, self.count), self.number))[:, 0]
-        return [tf.gather(column, mine) for column in (keys, *rows)]
+        mine = tf.equal(tf.math.floormod(keys, self.count), self.number)
+        mine = mine if self.buckets is None else mine | are_base_keys(keys)
+        return [tf.gather(column, tf.where(mine)[:, 0]) for column in (keys, *rows)]
+
+    def written(self, keys: tf.Tensor, *rows: tf.Tensor) -> list[tf.Tensor]:
+        """Return the same of what it writes into a checkpoint: of several shards, the first one writes the base."""
+        own = self.own(keys, *rows)
+        if self.buckets is None or self.number == 0:
+            return own
+        ids = tf.where(~are_base_keys(own[0]))[:, 0]
+        return [tf.gather(column, ids) for column in own]
 
     def own_of_checkpoint(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Return what it holds of the keys, values and slots of a checkpoint, with the metadata of all."""
-        *columns, meta = rows
-        return [*self.own(*columns), meta]
+        """Return what it holds of the keys, values and slots of a checkpoint, with the metadata of these."""
+        if self.count == 1:
+            return list(rows)
+        keys, *columns, meta = rows
+        keys = keys if self.buckets is None else self.buckets.key_of(keys, meta)
+        meta = native.ops().rec_join_meta([meta], table_name=self.table, part=self.number, parts=self.count)
+        return [*self.own(keys, *columns), meta]
 
 
 def shards_of(name: str) -> list[Shard]:
     """Return the shards of a table that is created now in a v1 graph; none where variables belong to this process."""
     return shards_on(name, _tf_private_cluster.variable_devices(tf.compat.v1.get_default_graph()))
+
+
+def server_of(name: str) -> tuple[Shard, ...]:
+    """Return the same for a table that lies on one server, which is chosen as that of a variable is."""
+    shards = shards_of(name)
+    if len(shards) < 2:
+        return tuple(shards)
+    return tuple(shards_on(name, [_tf_private_cluster.variable_device(tf.compat.v1.get_default_graph(), f"{name}/at")]))
 
 
 def shards_on(name: str, devices: Iterable[str]) -> list[Shard]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import tensorflow as tf
 
+from runtime import native
 from runtime.table.clusters.anchors import Anchors
 from runtime.table.clusters.servers import ROWS, Shard
 from runtime.table.table import Table
@@ -31,8 +32,8 @@ class Piece(NamedTuple):
 class ShardedTable(Table):
     """A table whose rows lie on several parameter servers: key mod their number says which of its `shards` has a row.
 
-    Lookups, `size`, `snapshot` and `import_rows` are those of a table. What concerns rows in one place, such as
-    eviction, is done for each shard.
+    Lookups, `size`, `snapshot`, `import_rows`, eviction and the base are those of a table. What concerns rows in one
+    place, such as their tier, is asked of each shard.
     """
 
     def _add_to_graph(self, anchor: Callable[[Any], Any]) -> None:
@@ -47,7 +48,10 @@ class ShardedTable(Table):
                 below,
                 self._first_rows_of(shard),
             )
-            for shard in (replace(server, seed=self.seed) for server in self.arguments.servers)
+            for shard in (
+                replace(server, seed=self.seed, buckets=self.arguments.base_buckets)
+                for server in self.arguments.servers
+            )
         ]
         for shard in self.shards:
             shard.whole = self
@@ -114,11 +118,21 @@ class ShardedTable(Table):
 
     def saved_rows(self, base: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys, values, slots and metadata of all shards, each of one moment."""
-        parts = [shard.saved_rows(base) for shard in self.shards]
-        meta = _meta_of([part[3] for part in parts])
+        parts = self._rows_of_shards(base)
+        meta = self._joined([part[3] for part in parts])
         slots = [_with_slots(part[2], meta, self.dim) for part in parts]
         keys, values = (tf.concat([part[i] for part in parts], 0) for i in (0, 1))
         return keys, values, tf.concat(slots, 0), meta
+
+    def _rows_of_shards(self, base: bool) -> list[tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]]:
+        """Return the snapshot of each shard; all have the rows of buckets, which the first one gives for all."""
+        return [shard.saved_rows(base and shard is self.shards[0]) for shard in self.shards]
+
+    def _joined(self, metas: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Return the metadata of the first shard that was trained, with what all have counted."""
+        with tf.device(self.shards[0].place):
+            meta: tf.Tensor = native.ops().rec_join_meta(metas, table_name=self.table_name)
+            return meta
 
     def pieces(
         self, name: str = "", names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()
@@ -138,9 +152,10 @@ class ShardedTable(Table):
         anchors = [_alone(name, i, "", text) for i, text in enumerate(texts)]
         if not self.is_save:
             return [[anchor] for anchor in anchors]
-        rows = [shard.saved_rows(True) for shard in self.shards]
+        rows = self._rows_of_shards(base=True)
+        meta = self._joined([part[3] for part in rows])
         with tf.device(self.shards[0].place):
-            meta = _meta_of([part[3] for part in rows])
+            head = meta[: _HEAD + meta[3]]
             counts = tf.stack([tf.size(part[0], tf.int64) for part in rows])
         slices = []
         for i, (shard, (keys, values, slots, _)) in enumerate(zip(self.shards, rows, strict=True)):
@@ -151,7 +166,7 @@ class ShardedTable(Table):
                         anchors[i],
                         _piece(name, ROWS[0], place, keys, []),
                         _piece(name, ROWS[1], place, values, [self.dim]),
-                        _piece(name, ROWS[2], place, _with_slots(slots, meta, self.dim), [meta[3] * self.dim]),
+                        _piece(name, ROWS[2], place, _with_slots(slots, head, self.dim), [head[3] * self.dim]),
                         _alone(name, i, ROWS[3], meta),
                     ]
                 )
@@ -193,14 +208,6 @@ def _piece(table: str, suffix: str, place: tuple[int, tf.Tensor], rows: tf.Tenso
     else:
         named = tf.where(empty | tf.equal(count, 0), unread, table + suffix)
     return Piece(named, tf.where(empty | tf.equal(count, 0), "", sliced), rows)
-
-
-def _meta_of(metas: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Return the metadata of the first shard that was trained: one is trained later than another in the first step."""
-    lengths = tf.stack([tf.size(meta) for meta in metas])
-    best = tf.argmax(tf.stack([meta[3] for meta in metas]))
-    start = tf.reduce_sum(tf.where(tf.range(len(metas), dtype=tf.int64) < best, lengths, 0))
-    return tf.slice(tf.concat(list(metas), 0), [start], [lengths[best]])
 
 
 def _with_slots(slots: tf.Tensor, meta: tf.Tensor, dim: int) -> tf.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,20 +60,9 @@ def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, l2
 @pytest.fixture(scope="module")
 def cluster() -> Any:
     """Two parameter servers and two workers, each a server in this process; they live as long as the process."""
-    ports = _free_ports(4)
-    spec = tf.train.ClusterSpec({job: [f"localhost:{ports.pop()}" for _ in range(2)] for job in ("ps", "worker")})
+    spec = tf.train.ClusterSpec(in_process.addresses({"ps": 2, "worker": 2}))
     servers = in_process.started(spec, [(job, task) for job in ("ps", "worker") for task in range(2)])
     return spec, servers[2:]
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("localhost", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 @both
@@ -122,6 +110,7 @@ def _worker(
     device: Any = None,
     moved: bool = False,
     saver_first: bool = False,
+    settings: Any = None,
 ) -> _Worker:
     with tf.Graph().as_default() as graph, v1.device(device):
         ids = v1.placeholder(tf.int64, [None, 3], "ids")
@@ -137,10 +126,11 @@ def _worker(
         loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows * bags[:, None], [1, 2]) - 1.0))
         train = v1.train.AdamOptimizer(0.05).minimize(loss, v1.train.get_or_create_global_step())
         saver = v1.train.Saver(v1.global_variables(), sharded=True) if saver_first else None
+        start = v1.global_variables_initializer() if saver_first else None
         if moved:
-            plan = rewrite(graph)
+            plan = rewrite(graph, settings=settings)
             assert [(one.name, len(one.pieces)) for one in plan.tables] == [(name, parts)], plan.summary()
-        start = v1.global_variables_initializer()
+        start = v1.global_variables_initializer() if start is None else start
         saver = saver or v1.train.Saver(v1.global_variables(), sharded=True)
     return _Worker(v1.Session(target, graph), ids, [loss, train], start, every, saver)
 
@@ -199,6 +189,20 @@ def test_servers_restore_the_checkpoint_of_the_original_in_parts(
     served = _worker("original", 2, "mod", workers[0].target, setter, True, saver_first)
     served.restore(path)
     np.testing.assert_allclose(served.train(batches[5:]), alone.train(batches[5:]), rtol=1e-5)
+
+
+def test_servers_admit_ids_as_one_process(cluster: Any, tmp_path: Path) -> None:
+    spec, workers = cluster
+    batches, settings = _batches(8), {"admitted": {"admit_after": 2}}
+    alone = _worker("admitted", 2, "mod", moved=True, settings=settings)
+    setter = v1.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")
+    served = _worker("admitted", 2, "mod", workers[0].target, setter, True, saver_first=True, settings=settings)
+    for one in (alone, served):
+        one.session.run(one.start)
+    np.testing.assert_allclose(served.train(batches[:2]), alone.train(batches[:2]), rtol=1e-5)
+    served.restore(served.save(tmp_path / "admitted"))  # the counts come along
+    np.testing.assert_allclose(served.train(batches[2:]), alone.train(batches[2:]), rtol=1e-5)
+    np.testing.assert_allclose(served.session.run(served.rows), alone.session.run(alone.rows), rtol=1e-5, atol=1e-6)
 
 
 def test_sessions_rewrite_the_graphs_of_workers_that_have_their_savers_already(cluster: Any, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import checkpoint
+from runtime import checkpoint, native
+from runtime.checkpoint.admission_counters import meta_of_rank
 from runtime.optimizers import gradient_descent
 from runtime.table import admission_rules
 from tests.support.runtime.tables import make_table, session
@@ -131,6 +132,34 @@ def test_checkpoints_keep_a_threshold_that_was_set(tmp_path: Path) -> None:
     runtime.set_threshold(other, 3)
     tf.train.Checkpoint(table=other).read(paths[0])
     assert np.any(runtime.sparse_lookup(other, [7], access_and_evict_config=config))
+
+
+@pytest.mark.parametrize("bloom", [None, runtime.CountingBloom(100, 0.01, 16)])
+def test_counters_of_parts_are_joined_as_those_of_ranks(bloom: Any) -> None:
+    metas = []
+    for number in range(3):
+        table = make_table()
+        config = {"access_threshold": 3, "bloom_filter": bloom, "timestamp": 5 - number}
+        runtime.sparse_lookup(table, [number, number, number + 3, number - 9], access_and_evict_config=config)
+        if number:
+            runtime.set_threshold(table, number)
+        metas.append(table.snapshot()[3].numpy())
+    for parts in (1, 2, 3):
+        for part in range(parts):
+            joined = native.ops().rec_join_meta(metas, table_name="user", part=part, parts=parts)
+            wanted = meta_of_rank(metas, lambda keys, part=part, parts=parts: keys % parts == part)
+            np.testing.assert_array_equal(joined, wanted)
+    trained = make_table()
+    gradient_descent.create_hash_optimizer(0.1).apply_gradients(
+        [(tf.IndexedSlices(tf.ones([1, trained.dim]), tf.constant([1], tf.int64)), trained.variable)]
+    )
+    own = trained.snapshot()[3].numpy()
+    joined = native.ops().rec_join_meta([metas[0], own], table_name="user").numpy()
+    np.testing.assert_array_equal(joined[:5], own[:5])  # says what has trained it
+    with pytest.raises(tf.errors.InvalidArgumentError, match="table 'user' has no part 2 of 2"):
+        native.ops().rec_join_meta(metas, table_name="user", part=2, parts=2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="table 'user' has 3 entries"):
+        native.ops().rec_join_meta([metas[0][:3]], table_name="user")
 
 
 def test_eager_checkpoints_keep_counters(tmp_path: Path) -> None:

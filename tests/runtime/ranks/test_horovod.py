@@ -14,6 +14,7 @@ from tests.support.paths import ROOT
 from tests.support.ranks import graph_worker
 
 _WORKER = Path(graph_worker.__file__)
+_HOOKED = _WORKER.with_name("hooked_worker.py")  # imports Horovod, which may not be there
 _LAUNCHER = [str(ROOT / "runtime" / "launch.py"), "--engine", "horovod"]
 
 pytestmark = [
@@ -56,3 +57,16 @@ def test_sessions_and_estimator_train_as_one_process_and_go_on_with_another_numb
         _assert_close(losses, want["losses"], "losses")
         _assert_close(after["estimator-rows"], want["rows"], "rows")
         _assert_close(after["estimator-kernel"], want["kernel"], "kernel")
+
+
+def test_a_stock_program_has_a_copy_of_its_table_on_each_rank(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    _run(["-m", "horovod.runner.launch", "-np", "2", forking.python(), str(_HOOKED), str(out)])
+    ranks = [np.load(f"{out}-{rank}.npz") for rank in range(2)]
+    for one in ranks:
+        assert [*one["tables"]] == ["alike"]
+        for stock, moved in (("arr_0", "arr_2"), ("arr_1", "arr_3")):
+            np.testing.assert_allclose(one[moved], one[stock], rtol=1e-5)
+        assert len(one["stays"]) == 1
+        assert "leave BroadcastGlobalVariablesHook out" in one["stays"][0]
+    np.testing.assert_array_equal(ranks[0]["arr_3"], ranks[1]["arr_3"])

@@ -6,7 +6,7 @@ trains, and returns arrays to compare.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,6 @@ def _created(label: str, **more: Any) -> None:
 _created("`trainable=False`, `init_param`", init_param=0.5)
 _created("`padding_keys`", padding_keys=[3])
 _created("`max_bytes` with `when_full`", max_bytes=1 << 22, when_full="evict")
-_created("`base_buckets`", base_buckets=8)
 _created("`placement`", placement="replicated")
 FEATURES["rows on a `device`"] = lambda target, name, folder: table_of(name, device="/gpu:0")
 
@@ -105,57 +104,105 @@ def _given(target: str, name: str, folder: Path) -> Any:
     return _of_table(target, table, before=rest)
 
 
-@feature("admission (`access_threshold`)")
-def _admission(target: str, name: str, folder: Path) -> Any:
-    config = {"access_threshold": 2}
-
-    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
-        return runtime.sparse_lookup(table, ids, access_and_evict_config=config)
-
-    return _of_table(target, table_of(name), look)
-
-
-@feature("eviction of `table.shards`")
-def _eviction(target: str, name: str, folder: Path) -> Any:
-    table = table_of(name)
-    training = Training(table)
-    evicted = tf.add_n([runtime.evict_by_norm(part, 0.02) for part in getattr(table, "shards", [table])])
+def _restored(target: str, folder: Path, training: Training, before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Train, save, train on, restore what was saved and train again; return all rows, their number, and `after`."""
+    saver = v1.train.Saver()
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
-        training.run(session)
-        return [session.run(evicted), *session.run([training.read, training.size])]
+        session.run(list(before))
+        training.run(session, 3)
+        path = saver.save(session, str(folder / "model"))
+        training.run(session, 3, 3)
+        saver.restore(session, path)
+        training.run(session, 2, 3)
+        return [*session.run([training.read, training.size]), *session.run(list(after)), *session.run([training.size])]
+
+
+def _admitting(table: Any, config: dict[str, Any]) -> Training:
+    step = v1.train.get_or_create_global_step()
+
+    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
+        return runtime.sparse_lookup(table, ids, access_and_evict_config={"timestamp": step, **config})
+
+    return Training(table, look)
+
+
+@feature("admission (`access_threshold`)")
+def _admission(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    training = _admitting(table, {"access_threshold": 2})
+    counters = tf.size(table.snapshot()[3])
+    with tf.control_dependencies([counters]):
+        raised = runtime.set_threshold(table, 3)
+    with tf.control_dependencies([raised]):
+        read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
+    return _restored(target, folder, training, [], [counters, read])
+
+
+@feature("admission by a `CountingBloom`")
+def _filtered(target: str, name: str, folder: Path) -> Any:
+    bloom = runtime.CountingBloom(1000, 0.01, 8)
+    training = _admitting(table_of(name), {"access_threshold": 2, "bloom_filter": bloom})
+    return _restored(target, folder, training, [], [])
+
+
+@feature("eviction (`evict_by_norm`, `evict_by_age`)")
+def _eviction(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    training = _admitting(table, {"access_threshold": 2, "eviction_threshold": 2})
+    light = runtime.evict_by_norm(table, 0.02)
+    with tf.control_dependencies([light]):
+        old = runtime.evict_by_age(table)
+    return _restored(target, folder, training, [], [light, old])
 
 
 @feature("`EvictHook`")
 def _evict_hook(target: str, name: str, folder: Path) -> Any:
-    table = table_of(name)
-    step = v1.train.get_or_create_global_step()
-
-    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
-        config = {"access_threshold": 0, "eviction_threshold": 2, "timestamp": step}
-        return runtime.sparse_lookup(table, ids, access_and_evict_config=config)
-
-    training = Training(table, look)
-    hooks = [runtime.EvictHook(evict_step_interval=2)]
+    training = _admitting(table_of(name), {"access_threshold": 0, "eviction_threshold": 2})
+    hooks = [runtime.EvictHook(True, evict_step_interval=2)]
     with v1.train.MonitoredTrainingSession(target, hooks=hooks, stop_grace_period_secs=1) as session:
-        training.run(session._tf_sess())
+        for ids in batches():
+            session.run(training.train, {training.ids: ids})
         return session._tf_sess().run([training.read, training.size])
+
+
+@feature("`base_buckets`")
+def _base(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name, base_buckets=8)
+    matrix = np.arange(32, dtype=np.float32).reshape(8, 4) / 100
+    begun = runtime.set_base(table, matrix)
+    with tf.control_dependencies([runtime.forget_base(table)]):
+        read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
+    return _restored(target, folder, Training(table), [begun], [read])
 
 
 @feature("increments of checkpoints")
 def _increments(target: str, name: str, folder: Path) -> Any:
-    training = Training(table_of(name))
-    saver = IncrementalSaver()
+    def model() -> tuple[Training, IncrementalSaver, list[Any]]:
+        table = table_of(name, base_buckets=8)
+        begun = runtime.set_base(table, np.arange(32, dtype=np.float32).reshape(8, 4) / 100)
+        training = _admitting(table, {"access_threshold": 2, "eviction_threshold": 2})
+        evicted = runtime.evict_by_age(table)
+        return training, IncrementalSaver(), [begun, evicted, training.read, tf.size(table.snapshot()[3])]
+
+    training, saver, (begun, evicted, *read) = model()
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
+        session.run(begun)
         training.run(session, 2)
         saver.save(session, str(folder / "m"), 2)
         training.run(session, 2, 2)
+        gone = session.run(evicted)
         path = saver.save(session, str(folder / "m"), 4)
         training.run(session, 2, 4)
         saver.restore(session, path)
         training.run(session, 2, 4)
-        return session.run([training.read, training.size])
+        values = [gone, *session.run([*read, training.size])]
+    with tf.Graph().as_default(), v1.device(None), v1.Session() as session:
+        training, saver, (_, _, *read) = model()
+        saver.restore(session, path)
+        training.run(session, 2, 4)
+        return [*values, *session.run([*read, training.size])]
 
 
 @feature("`checkpoint.warm_start`")
@@ -169,14 +216,36 @@ def _warm_start(target: str, name: str, folder: Path) -> Any:
     return _of_table(target, table, before=runtime.checkpoint.warm_start(table, path, "old"))
 
 
-@feature("`checkpoint.restore_table`")
-def _restore_table(target: str, name: str, folder: Path) -> Any:
+def _old(folder: Path) -> str:
+    """Return a checkpoint that one process has written of a table `old`."""
     with tf.Graph().as_default(), v1.Session() as session, v1.device(None):
         rows = Training(table_of("old"))
         session.run(v1.global_variables_initializer())
         rows.run(session)
-        path = v1.train.Saver().save(session, str(folder / "old"))
-    table = table_of(name)
+        return str(v1.train.Saver().save(session, str(folder / "old")))
+
+
+@feature("`init_from_checkpoint`, `WarmStartSettings`")
+def _stock_warm_starts(target: str, name: str, folder: Path) -> Any:
+    path, words = _old(folder), [folder / "old.txt", folder / "new.txt"]
+    for file, order in zip(words, (range(40), range(30, 50)), strict=True):
+        file.write_text("".join(f"w{number}\n" for number in order))
+    by_name, by_list, by_settings, by_words = tables = [table_of(f"{name}_{i}") for i in range(4)]
+    v1.train.init_from_checkpoint(path, {"old": by_name.table_name})
+    v1.train.init_from_checkpoint(path, [("old", by_list.variables)])
+    vocabulary = v1.train.VocabInfo(str(words[1]), 20, 3, str(words[0]), backup_initializer=v1.ones_initializer())
+    v1.train.warm_start(
+        path,
+        [f"{by_settings.table_name}:0", f"{by_words.table_name}:0"],
+        {by_words.table_name: vocabulary},
+        {by_settings.table_name: "old", by_words.table_name: "old"},
+    )
+    return [value for table in tables for value in _of_table(target, table)]
+
+
+@feature("`checkpoint.restore_table`")
+def _restore_table(target: str, name: str, folder: Path) -> Any:
+    path, table = _old(folder), table_of(name)
     training = Training(table)
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
@@ -185,9 +254,39 @@ def _restore_table(target: str, name: str, folder: Path) -> Any:
         return session.run([training.read, training.size])
 
 
+def _counted(target: str, name: str, folder: Path, rules: runtime.KeyRules | None = None) -> Any:
+    normal = v1.random_normal_initializer(stddev=0.1, seed=3)
+    own = f"{name}_{folder.name}"  # the init op keeps the rows that a server has already
+    table = runtime.create_counted_table(own, 4, initializer=normal, rules=rules)
+    step, ids = v1.train.get_or_create_global_step(), v1.placeholder(tf.int64, [None])
+    bags = runtime.embedding_lookup_sparse(table, tf.RaggedTensor.from_row_lengths(ids, [3, 5]).to_sparse(), None)
+    loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids) * 3.0)) + tf.reduce_sum(bags)
+    train = v1.train.AdagradOptimizer(0.1).minimize(loss, step)
+    keys = tf.range(KEYS, dtype=tf.int64)
+    read = [runtime.sparse_lookup(table, keys), *table.sightings(keys), table.known_keys()]
+    saver = v1.train.Saver()
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        for number, batch in enumerate(batches()):
+            if number == 3:
+                path = saver.save(session, str(folder / "model"))
+            session.run(train, {ids: batch})
+        saver.restore(session, path)
+        for batch in batches()[3:]:
+            session.run(train, {ids: batch})
+        values: list[Any] = session.run(read)
+        return values
+
+
 @feature("counted tables")
-def _counted(target: str, name: str, folder: Path) -> Any:
-    return runtime.create_counted_table(name, 4)
+def _plain_counted(target: str, name: str, folder: Path) -> Any:
+    return _counted(target, name, folder)
+
+
+@feature("their filters, and eviction by steps")
+def _filtered_counted(target: str, name: str, folder: Path) -> Any:
+    rules = runtime.KeyRules(admission=runtime.Admission(2), eviction=runtime.Eviction(steps_to_live=1))
+    return _counted(target, name, folder, rules)
 
 
 @feature("tables cut by columns")

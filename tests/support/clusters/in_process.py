@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import socket
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from runtime.table.clusters import servers
+
+
+def addresses(jobs: Mapping[str, int]) -> dict[str, list[str]]:
+    """Return the addresses of so many tasks of each job, on free ports."""
+    with contextlib.ExitStack() as stack:
+        sockets = {job: [stack.enter_context(socket.socket()) for _ in range(jobs[job])] for job in jobs}
+        for one in (one for own in sockets.values() for one in own):
+            one.bind(("127.0.0.1", 0))
+        return {job: [f"127.0.0.1:{one.getsockname()[1]}" for one in own] for job, own in sockets.items()}
 
 
 def started(cluster: Any, tasks: Iterable[tuple[str, int]]) -> list[Any]:

@@ -33,6 +33,8 @@ from migrate.targets.base import LookupText, Spelling, TableText
 from migrate.targets.layout import TAB
 
 __all__ = ["Plan", "Planner"]
+#: Calls that start a server in tasks that do not build the model.
+STARTING = ("train.Server", "distribute.Server", "estimator.train_and_evaluate")
 #: Further arguments of pooled lookups: field of `LookupText` -> its names in TensorFlow.
 MORE = {"weights": ("sp_weights", "sparse_weights"), "combiner": ("combiner",)}
 
@@ -69,7 +71,22 @@ class Planner(AroundEditing):
             self._around()
         if self.plan.edits:
             self._imports()
+        if self.target.on_servers and not self.fresh.imported:
+            self._load_first(moving)
         return self.plan
+
+    def _load_first(self, moving: list[Table]) -> None:
+        """Import the target where a server starts that may have imported no converted file: a function may, later."""
+        starts, link = self.file.calls(*STARTING), self.tree.link
+        if not starts or link is None or link.loads({self.file.part(one.creation.call).tree.path for one in moving}):
+            return
+        what, name = f"`{self.tree.source(starts[0][0].func)}`", self.target.name
+        text = f"import {name}  # a server needs its operations before it starts{self.tree.newline}"
+        self.plan.edits.append(with_import(self.tree, text, len(self.tree.text)))
+        reason = "a server needs the operations of tables before it starts, and converted files are imported later"
+        self.plan.notes.append(
+            Adaptation(starts[0][0], "tf-surroundings", f"`import {name}` is added for {what}", reason)
+        )
 
     def _follow(self, moving: list[Table]) -> None:
         """Change the uses of converted tables; code that uses several tables is changed once."""

@@ -1,8 +1,10 @@
 #include "store/admission/seen.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "store/errors.h"
+#include "store/rows/shard.h"
 
 namespace recmigrate {
 namespace {
@@ -30,6 +32,39 @@ void SeenKeys::add_rows(const std::int64_t* row_keys, const std::uint32_t* cells
     const std::uint32_t* const row = cells + i * layout.cells() + at;
     sightings.push_back({row[0], row[1]});
   }
+}
+
+void SeenKeys::join(const SeenKeys& other) {
+  if (!other.tracked) return;
+  if (!tracked) {
+    *this = other;
+    return;
+  }
+  newest = std::max(newest, other.newest);
+  keys.insert(keys.end(), other.keys.begin(), other.keys.end());
+  sightings.insert(sightings.end(), other.sightings.begin(), other.sightings.end());
+  if (threshold < 0 && !frozen) {
+    threshold = other.threshold;
+    frozen = other.frozen;
+  }
+  if (!(bloom == other.bloom) || counters.size() != other.counters.size() || counters.empty()) return;
+  CountingBloom filter(bloom, kShards);
+  for (std::size_t at = 0; at + filter.bytes() <= counters.size(); at += filter.bytes()) {
+    filter.set_counters(counters.data() + at);
+    filter.raise_counters(other.counters.data() + at);
+    std::copy(filter.counters().begin(), filter.counters().end(), counters.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
+
+void SeenKeys::keep_part(std::int64_t part, std::int64_t parts) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (((keys[i] % parts) + parts) % parts != part) continue;
+    keys[kept] = keys[i];
+    sightings[kept++] = sightings[i];
+  }
+  keys.resize(kept);
+  sightings.resize(kept);
 }
 
 void SeenKeys::append_to(std::vector<std::int64_t>& meta) const {

@@ -42,6 +42,12 @@ struct SeenKeys {
   // Adds rows by the cells that a snapshot wrote, [count, layout.cells()].
   void add_rows(const std::int64_t* row_keys, const std::uint32_t* cells, std::size_t count);
 
+  // Adds what another part of the table has seen, whose keys are others. Of filters with equal settings the largest
+  // counters count, so that no key is counted too low; of other settings, and of two thresholds, these here.
+  void join(const SeenKeys& other);
+  // Leaves out the keys whose remainder by `parts` is another one than `part`.
+  void keep_part(std::int64_t part, std::int64_t parts);
+
   // [mark, newest, n, n keys, n times count and last_seen, elements, bits of the rate, counter bits, bytes, counters …,
   // and if they differ from their defaults: threshold, frozen]
   void append_to(std::vector<std::int64_t>& meta) const;

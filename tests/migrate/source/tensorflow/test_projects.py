@@ -326,3 +326,32 @@ def test_many_files_about_which_there_is_nothing_to_say_are_counted(tmp_path: Pa
     assert "8 other files without a table" in lines  # the idle ones, the base class and the script
     assert [line for line in lines if line.endswith("star.py: no table")]
     assert not [line for line in lines if "idle" in line]
+
+
+@pytest.mark.parametrize(
+    ("top", "inside", "added"),
+    [
+        ("", "from model import build", True),
+        ("import tools", "from model import build", True),
+        ("from model import build", "pass", False),
+        ("import parts", "from model import build", False),
+    ],
+)
+def test_a_server_loads_the_library_before_it_starts(top: str, inside: str, added: bool, tmp_path: Path) -> None:
+    model = HEAD + (
+        "def build(ids):\n"
+        '    item = tf.get_variable("item", [8, 4])\n'
+        "    loss = tf.reduce_sum(tf.nn.embedding_lookup(item, ids))\n"
+        "    return tf.train.AdagradOptimizer(0.3).minimize(loss)\n"
+    )
+    train = f"{HEAD}{top}\ndef main(cluster, ids):\n    tf.train.Server(cluster)\n    {inside}\n    build(ids)\n"
+    files = {
+        "model.py": model,
+        "tools.py": "def late():\n    import model\n",
+        "parts.py": "try:\n    from model import build\nexcept ImportError:\n    pass\n",
+        "train.py": train,
+    }
+    results = convert(write(tmp_path / "p", files))
+    assert verdicts(results) == {"item": "applied"}
+    assert ("import runtime  # a server needs" in results["train.py"].converted) is added
+    assert any("`import runtime` is added" in one.message for one in results["train.py"].findings) is added

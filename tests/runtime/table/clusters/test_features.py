@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,11 +29,7 @@ def _stated() -> dict[str, list[str]]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Start two servers and a worker in this process; yields the cluster and the worker's target."""
-    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
-        for one in (a, b, c):
-            one.bind(("127.0.0.1", 0))
-        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in (a, b, c)]
-    jobs = {"ps": addresses[:2], "worker": addresses[2:]}
+    jobs = in_process.addresses({"ps": 2, "worker": 1})
     tasks = [(job, index) for job, own in jobs.items() for index in range(len(own))]
     servers = in_process.started(jobs, tasks)
     yield jobs, servers[-1].target
@@ -60,7 +55,7 @@ def test_rows_are_those_of_one_process_or_there_is_an_error(label: str, cluster:
             with pytest.raises(ValueError, match=r"parameter server|dense gradient"):
                 _run(label, servers, cluster, tmp_path)
         else:
-            assert outcome in ("as in one process", "of each shard")
+            assert outcome in ("as in one process", "of each shard", "on one of them")
             rows = _run(label, servers, cluster, tmp_path)
             for own, other in zip(rows, alone, strict=True):
                 np.testing.assert_array_equal(own, other)

@@ -74,8 +74,10 @@ def test_a_strategy_puts_a_table_and_its_handle_on_each_server() -> None:
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, task_type="chief", task_id=0)
     with tf.Graph().as_default(), v1.distribute.experimental.ParameterServerStrategy(resolver).scope():
         table = _table()
-        places = [(shard.place, shard.variable.device, shard.filled.device) for shard in table.shards]
-    assert places == [(f"/job:ps/task:{i}/device:CPU:0",) * 3 for i in range(2)]
+        counted = [runtime.create_counted_table(f"counted{i}", 4) for i in range(2)]
+        places = [[one.place, one.variable.device, one.filled.device] for one in (*table.shards, *counted)]
+    # A counted table lies on the server of its turn, as a variable does.
+    assert places == [[f"/job:ps/task:{i}/device:CPU:0"] * 3 for i in (0, 1, 0, 1)]
 
 
 def test_without_a_cluster_tables_belong_to_their_session() -> None:
@@ -86,7 +88,9 @@ def test_without_a_cluster_tables_belong_to_their_session() -> None:
 
 
 def _counted() -> Any:
-    return runtime.create_counted_table("user", 4)
+    return runtime.create_counted_table(
+        "user", 4, rules=runtime.KeyRules(device=runtime.Device("/gpu:0"), device_rows=8)
+    )
 
 
 @pytest.mark.usefixtures("cluster")
@@ -94,15 +98,10 @@ def _counted() -> Any:
     ("use", "message"),
     [
         (lambda: _table(device="/gpu:0"), "lies on 2 parameter servers, which is not possible with device"),
-        (lambda: _table(base_buckets=4), "not possible with base_buckets"),
         (lambda: _table(placement="replicated"), "not possible with placement='replicated'"),
-        (_counted, "only tables of create_table lie on parameter servers"),
+        (_counted, "rows on a device lie in one process"),
         (lambda: _table().variable, "take table.variables"),
-        (lambda: runtime.evict_by_age(_table(), 3), "do this for each of table.shards"),
-        (
-            lambda: runtime.sparse_lookup(_table(), [1], access_and_evict_config={"access_threshold": 2}),
-            "a table that counts its keys lies on one",
-        ),
+        (lambda: _table().tier_of([3]), "do this for each of table.shards"),
     ],
 )
 @pytest.mark.one_case

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -49,11 +48,7 @@ class _Run:
 
     def losses(self, text: str, arguments: list[str], job: str) -> list[float]:
         """Return the loss of each step."""
-        with socket.socket() as a, socket.socket() as b, socket.socket() as c:
-            for one in (a, b, c):
-                one.bind(("127.0.0.1", 0))
-            addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in (a, b, c)]
-        cluster = {"ps": addresses[:2], job: addresses[2:]}
+        cluster = in_process.addresses({"ps": 2, job: 1})
         in_process.started(cluster, [("ps", 0), ("ps", 1)])
         self._patch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}}))
         self._patch.setattr(sys, "argv", ["train.py", str(self._out), *arguments])
