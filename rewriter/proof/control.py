@@ -110,7 +110,6 @@ def _value_of(graphs: PairedGraphs, side: Side, found: Found, values: Mapping[st
     return graphs.rows_of(side, found.table.table, keys, slots.index(found.item) if found.item in slots else None)
 
 
-
 #: A pair, with its values in the original and in the rewritten graph.
 Valued = tuple[Pair, Any, Any]
 

@@ -169,7 +169,6 @@ def _seeded(definition: Any) -> Any:
     return copy
 
 
-
 _MAKER = "MakeIterator"
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.verify.distributions import Distribution
+from migrate.verify.replacing import replaced
 
 Array = NDArray[Any]
 
@@ -68,10 +69,7 @@ def watched_distributions() -> Iterator[dict[str, tuple[Distribution, NDArray[An
 
         return op
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(kind, "__call__", initialise))
-        for name in _DRAWS:
-            stack.enter_context(mock.patch.object(paddle._C_ops, name, watch(name)))
+    with replaced((kind, "__call__", initialise), *((paddle._C_ops, name, watch(name)) for name in _DRAWS)):
         yield distributions
 
 
