@@ -1,9 +1,9 @@
 """Tells rounding from a fault: where two tensors differ beyond the tolerance, what the original's own digits are worth.
 
-Float32 has fewer digits than the tolerance asks for where terms cancel or where steps magnify the last place. Three
+Float32 has fewer digits than the tolerance asks for where terms cancel or where the last place is magnified. Two
 witnesses can say so, each about the original alone: its values in float64 (`by_float64`, which every comparison asks),
-its gradients with weights moved in the last place (`by_noise`, measured of Paddle's layers), and its training from such
-weights (`drift`). What none of them explains differs.
+and its gradients with weights moved in the last place (`by_noise`, measured of Paddle's layers). What neither explains
+differs. Rounding does not add up from step to step, as each begins with the same weights in both programs.
 """
 
 from __future__ import annotations
@@ -41,12 +41,8 @@ def by_float64(
     float64 leaves nothing of either, as of the gradient of a bias that a softmax cancels out. Where both are that far
     from float64 that no two digits are left, it is `undetermined`.
 
-    Args:
-        result: the comparison with the tolerance.
-        original: the values of the original in float32.
-        converted: the values of the converted model.
-        reference: the values of the original in float64; where they are the original's own, nothing is explained.
-        usual: how far the original is from float64 at other steps (`usual_errors`), which this one may hit by chance.
+    `reference` are the values of the original in float64; where they are its own, nothing is explained. `usual` is how
+    far the original is from float64 at other steps (`usual_errors`), which this one may hit by chance.
     """
     if result.verdict != "differs" or reference.shape != original.shape or not np.isfinite(result.max_abs):
         return result
@@ -85,13 +81,9 @@ def is_cancelled(values: Array, reference: Array) -> bool:
 def by_noise(result: Comparison, original: Array, noise: float, largest: float) -> Comparison:
     """Return the result of a gradient, as equal if the original's own gradient is about as uncertain.
 
-    Args:
-        result: the comparison.
-        original: the original's gradient. If float64 leaves nothing of it, all of it is noise, such as that of a bias
-            that a softmax cancels out.
-        noise: by how much the original's own gradient changes when its weights change by one unit in the last place.
-        largest: the largest element of the gradients of all weights; noise that exceeds the gradient itself must be
-            small beside it.
+    `noise` is by how much that changes when its weights change by one unit in the last place. If float64 leaves nothing
+    of the gradient, all of it is noise, such as that of a bias that a softmax cancels out. Noise that exceeds the
+    gradient itself must be small beside `largest`, the largest element of the gradients of all weights.
     """
     if not _is_open(result):
         return result
@@ -123,13 +115,7 @@ def undetermined_by_noise(result: Comparison, original: Array, noise: float, wid
     """Return the comparison of a gradient for which `is_undetermined` holds, as `undetermined` if float64 says why.
 
     A float64 that determines the gradient leaves the verdict as it is: then only float32 breaks a tie by chance, or
-    one of the programs is wrong.
-
-    Args:
-        result: the comparison, whose scale is that of the original in float64.
-        original: the original's gradient in float32.
-        noise: by how much that changes when the weights change by one unit in the last place.
-        wide: the same of the original in float64, with the last place of float64. None: it was not measured.
+    one of the programs is wrong. `wide` is the noise in float64, by its last place; None where it was not measured.
     """
     size = float(np.abs(original).max(initial=0.0))
     if wide is None:
@@ -139,18 +125,6 @@ def undetermined_by_noise(result: Comparison, original: Array, noise: float, wid
     if result.scale <= _TWO_DIGITS * noise and size <= _FARTHER * noise:
         return _undetermined(result, f"nothing but rounding in float32, {noise:.1e}")
     return result
-
-
-def by_drift(result: Comparison, moved: float) -> Comparison:
-    """Return a difference of training steps that the original shows from itself, too; `undetermined` if that is large.
-
-    Args:
-        result: the comparison.
-        moved: by how much the original changes when its first rows change by one unit in the last place.
-    """
-    reason = f"as far apart as the original from itself, its first rows moved in the last digit: {moved:.1e}"
-    small = max(moved, result.max_abs) <= _TWO_DIGITS * result.scale
-    return _equal(result, reason) if small else _undetermined(result, reason)
 
 
 def _is_open(result: Comparison) -> bool:

@@ -41,7 +41,7 @@ def in_float64(first: Result) -> Recording | str:
     job = {key: first[key] for key in ("path", "directory", "settings", "traced") if key in first}
     own: Recording = first["recording"]
     try:
-        wide: Recording = workers.run(SIDE, {**job, "wide": own.weights})["recording"]
+        wide: Recording = workers.run(SIDE, {**job, "wide": own.weights, "lead": own.steps.get(STAGE, ())})["recording"]
     except MigrateError as error:
         return f"no float64 reference, because the program fails in float64: {str(error).splitlines()[0][:200]}"
     starts = [[np.array(one.losses) for one in side.passes or side.steps[STAGE][:1]] for side in (own, wide)]
@@ -58,7 +58,12 @@ def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
     """
     names = ("directory", "settings", "known", "traced")
     jobs = [
-        {"path": path, "state": run["recording"].weights, **{key: run[key] for key in names if key in run}}
+        {
+            "path": path,
+            "state": run["recording"].weights,
+            "lead": run["recording"].steps[STAGE],
+            **{key: run[key] for key in names if key in run},
+        }
         for run in first["runs"]
     ]
     results = zip(first["runs"], workers.run_all([(SIDE, job) for job in jobs]), strict=True)
@@ -68,7 +73,8 @@ def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
 def _matched(first: Result, second: Result, path: str) -> tuple[Result, Result]:
     """Return the results of one run, with the distributions of initial values; raises MigrateError as `converted`."""
     own, other = first["recording"], second["recording"]
-    counts = [[len(one.losses) for one in (*side.passes, *side.steps[STAGE])] for side in (own, other)]
+    most = len(other.steps[STAGE]) if other.freed else None
+    counts = [[len(one.losses) for one in (*side.passes, *side.steps[STAGE][:most])] for side in (own, other)]
     if counts[0] != counts[1]:
         raise MigrateError(f"{path}: computes gradients of other losses than the original; give the converted program")
     laws = {

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from migrate.report.model import Comparison
-from migrate.verify import compare
-from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
-from migrate.verify.recording import STAGE, Moment, Recording
+from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import follow, measure
 from tests.support.source.converting import converted as converted_text
@@ -131,9 +127,16 @@ for start in range(12):
 """
 
 
+def test_each_step_begins_with_the_originals_weights(tmp_path: Path) -> None:
+    """So the rate of later steps, which is wrong here, shows in how far weights move, and in no loss."""
+    pair, _ = measured(tmp_path, RETRIEVAL, SETTINGS, ("[0.5, 0.5]", "[0.5, 0.49]"))
+    steps = {one.name: one.verdict for one in pair.comparisons() if one.stage == "optimizer"}
+    assert steps["loss 0"] == "equal" and {steps[f"{name} [table]"] for name in ("user", "item")} == {"differs"}
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("change", [("value=0.1", "value=0.11"), ("[0.5, 0.5]", "[0.5, 0.49]")], ids=["slot", "rate"])
-def test_a_fault_exceeds_the_drift(change: tuple[str, str], tmp_path: Path) -> None:
+def test_a_fault_exceeds_rounding(change: tuple[str, str], tmp_path: Path) -> None:
     pair, _ = measured(tmp_path, RETRIEVAL, SETTINGS, change)
     wrong = {one.name: one.note for one in pair.comparisons() if one.verdict == "differs"}
     assert {"user [table]", "item [table]", "u/kernel"} <= wrong.keys()
@@ -152,31 +155,3 @@ def test_a_run_in_float64_must_begin_as_the_original(
     first = {"recording": Recording({}, [Moment([0.7, 2.0]), Moment([0.9, 1.0])])}
     found = keras.in_float64({**first, "settings": SETTINGS})
     assert found is ran if usable else str(found).startswith("no float64 reference, because the program draws")
-
-
-def three(value: float) -> Recording:
-    return Recording({}, steps={STAGE: [Moment([value])] * 3})
-
-
-@pytest.mark.parametrize(
-    ("moved", "gap", "at", "verdict"),
-    [
-        (1e-4, 3.9e-4, 2, "equal"),
-        (1e-4, 4.1e-4, 2, "differs"),
-        (1e-4, 1e-4, 0, "differs"),
-        (0.0, 1e-4, 2, "differs"),
-        (0.1, 0.2, 2, "undetermined"),
-        (9e-3, 0.02, 2, "undetermined"),
-        (float("nan"), 0.2, 2, "differs"),
-    ],
-)
-def test_what_twins_of_the_original_explain(moved: float, gap: float, at: int, verdict: str) -> None:
-    drift = Drift(three(1.0), "", {}, lambda one: one)
-    drift.__dict__["_twins"] = [three(1.0 + by) for by in (0.0, moved)]
-    found = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0 + gap]))
-    assert drift.explained(found, [(at, gap)], lambda one: one.losses[0]).verdict == verdict
-
-
-def test_what_is_equal_asks_for_no_twins() -> None:
-    found: Comparison = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0]))
-    assert Drift(three(1.0), "", {}, lambda one: one).explained(found, [], lambda one: one) is found

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from migrate.errors import MigrateError
@@ -14,7 +13,6 @@ from migrate.source.driver.convert_file import convert_text
 from migrate.source.evidence.in_graph import with_install
 from migrate.source.settings.options import Options
 from migrate.verify import pair
-from migrate.verify.recording import STAGE
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 from tests.support.command import migrate
@@ -57,17 +55,13 @@ with tf.Session() as session:
 """
 
 
-def test_drift_is_no_difference_and_a_fault_in_the_same_program_is_one(tmp_path: Path) -> None:
+def test_rounding_does_not_add_up_and_a_fault_in_the_same_program_is_found(tmp_path: Path) -> None:
     pair, _ = measured(tmp_path / "right", ATTENTION, Settings(steps=10, batches=1))
-    verdicts = {comparison.name: comparison.verdict for comparison in pair.comparisons()}
-    assert set(verdicts.values()) <= {"equal", "undetermined"}
-    first, last = (pair.original.steps[STAGE][at].values["item"] for at in (0, 9))
-    for twin in pair.drift._twins:
-        moved = [np.abs(twin.steps[STAGE][at].values["item"] - own).max() for at, own in ((0, first), (9, last))]
-        assert 0 < 10 * moved[0] < moved[1], "the original drifts from itself"
+    assert {comparison.verdict for comparison in pair.comparisons()} == {"equal"}
     change = ("initial_accumulator_value=0.1", "initial_accumulator_value=0.11")
     wrong, _ = measured(tmp_path / "wrong", ATTENTION, Settings(steps=4, batches=1), change)
-    assert {"item [table]", "item [slots]"} <= {one.name for one in wrong.comparisons() if one.verdict == "differs"}
+    found = {one.name for one in wrong.comparisons() if one.verdict == "differs"}
+    assert found == {"item [table]", "item [slots]"}, "and no consequence of it"
 
 
 @pytest.mark.parametrize("change", [("", ""), ("/ 3", "/ 3.001")], ids=["right", "wrong, where it cancels out too"])
