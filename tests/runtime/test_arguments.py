@@ -132,7 +132,7 @@ def test_an_argument_of_a_table_is_kept_or_refused(argument: str) -> None:
 
 _PAIR = "tables_and_ids` must be a list of pairs (table, ids)"
 _LOOKUPS = "`lookups`: got None, must be a list of"
-_NO_TABLE = "got None, must be a table made by create_table"
+_NO_TABLE = "got None, must be a table created by create_table"
 
 
 def _slices(indices: Any, values: Any) -> tf.IndexedSlices:
@@ -202,7 +202,7 @@ _CASES: list[tuple[Callable[[runtime.Table], Any], str]] = [
     (lambda table: make_table("other", initializer=tf.random_normal_initializer(mean="a")), "a Python number: got 'a'"),
     (lambda table: runtime.table_of_rows([["a"]], "other"), "`rows` of the table `other` are string"),
     (lambda table: runtime.get_dense_and_sparse_variable(["w"]), "`var_list` holds 'w': give variables, and tables"),
-    (lambda table: runtime.sparse_lookup(np.zeros([99, 9]), [1]), "0.  …, must be a table created by create_table"),  # type: ignore[arg-type]
+    (lambda table: runtime.sparse_lookup(np.zeros([99, 9]), [1]), "0., …, must be a table created by create_table"),  # type: ignore[arg-type]
     (lambda table: table.import_rows(None, None), "`keys` of rows for the table `user` are None"),
     (lambda table: table.import_rows([1], None), "`values` of rows for the table `user` are None"),
     (lambda table: table.import_rows([1], [["a"] * 4]), "`values` of rows for the table `user` are"),

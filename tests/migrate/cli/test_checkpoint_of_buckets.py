@@ -127,7 +127,7 @@ def test_a_variable_in_parts_becomes_the_base_and_comes_back(parts: int, tmp_pat
 def test_what_cannot_come_back_says_why(tmp_path: Path) -> None:
     assert str(
         CliRunner().invoke(checkpoint, [str(tmp_path / "a"), str(tmp_path / "b"), "--bucket-rows"]).exception
-    ).startswith("--bucket-rows: is for the way back to a variable")
+    ).startswith("--bucket-rows is an option of --to-variables")
     write_bundle(str(tmp_path / "like"), {"table": MATRIX})
     with tf.Graph().as_default(), v1.Session() as session:
         table = runtime.create_table(tf.int64, 4, "table", v1.zeros_initializer(), base_buckets=len(MATRIX))
@@ -141,8 +141,8 @@ def test_what_cannot_come_back_says_why(tmp_path: Path) -> None:
     assert back(tmp_path, "whole", *like).exit_code == 0
     np.testing.assert_array_equal(tensors(tmp_path / "back")["table"], MATRIX)
     message = str(back(tmp_path, "forgotten", "--bucket-rows", *like).exception)
-    assert "what 2 ids have learned since does not fit" in message and "before forget_base" in message
+    assert "2 of these rows do not fit into a variable" in message and "before forget_base" in message
     older = tensors(tmp_path / "trained")
     older["table-meta"] = np.array([2, *older["table-meta"][1:5]])
     write_bundle(str(tmp_path / "older"), older)
-    assert "does not say how they divide: restore it in the converted" in str(back(tmp_path, "older", *like).exception)
+    assert "does not say how buckets follow from ids: restore it in the converted" in str(back(tmp_path, "older", *like).exception)

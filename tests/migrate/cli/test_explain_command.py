@@ -51,7 +51,7 @@ def explain(line: int, *more: str, name: str = "model.py") -> str:
 def test_a_table_that_stays(model: Path) -> None:
     for line in (5, 7, 10):
         text = explain(line)
-        assert "Table `item`, made at line 5: left unchanged\n" in text
+        assert "Table `item`, created at line 5: left unchanged\n" in text
         assert "\n  line 7: lookup: convertible, but the table has other blockers\n" in text
         assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
         assert "; remedy: keep this table dense\n" in text
@@ -92,7 +92,7 @@ def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
     text = explain(1, name="m.ipynb:cell read")
     assert "m.ipynb:cell read:1: e = tf.nn.embedding_lookup(W, ids)\n" in text
-    assert "Table `user`, made at cell made line 5: convertible, it becomes a dynamic table\n" in text
+    assert "Table `user`, created at cell made line 5: convertible, it becomes a dynamic table\n" in text
     assert "\n  cell read line 1: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
     assert "`item`" not in text
     assert "Table `item`" in explain(6, name="m.ipynb:cell made")

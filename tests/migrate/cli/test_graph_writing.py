@@ -84,7 +84,7 @@ def test_a_check_that_fails_writes_nothing(files: Path, monkeypatch: pytest.Monk
     def fail(*_: Any) -> None:
         raise RewriteError("no")
 
-    monkeypatch.setattr("rewriter.offline.rewriting.check_result", fail)
+    monkeypatch.setattr("rewriter.offline.rewriting._check_result", fail)
     with pytest.raises(MigrateError, match="no"):
         _run(files / "model.meta", files / "new.meta")
     assert not (files / "new.meta").exists()

@@ -133,7 +133,7 @@ def test_settings_of_a_variable_that_the_program_does_not_have(tmp_path: Path) -
     (tmp_path / "tables.yaml").write_text("version: 1\ntables: {users: {unbucket: true}, 'a*': {}, user: {}}\n")
     done = run(tmp_path, "--settings", "tables.yaml", "--", sys.executable, "train.py")
     assert "settings of `user`: the program looks up no variable of this name" in done.stderr
-    assert "correct the name, to one of items, users" in done.stderr
+    assert "use one of items, users" in done.stderr
     assert (done.returncode, len(done.stdout.split())) == (2, 3)
 
 

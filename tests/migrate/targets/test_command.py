@@ -58,7 +58,7 @@ def test_a_report_names_the_target(model: Path) -> None:
     assert "CounterFilter(filter_freq=3)" in Path("migrated/model.py").read_text()
     assert "migrate verify" not in done.stderr, "it has no such program here"
     moved = migrate("checkpoint", "old", "new", "--report", "r.json")
-    assert (moved.exit_code, "`deeprec`" in moved.stderr) == (2, True)
+    assert (moved.exit_code, "--target deeprec" in moved.stderr) == (2, True)
 
 
 def test_a_configuration_file_holds_switches(model: Path) -> None:

@@ -14,7 +14,7 @@ import tensorflow as tf
 import rewriter
 import runtime
 from rewriter import GraphModifierHook, rewrite
-from runtime.table import exporters
+from runtime.table import create
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
@@ -68,7 +68,7 @@ def _said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_exporters_beside_the_hook(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(exporters, "_told", [])
+    monkeypatch.setattr(create, "_told", [])
     found = []
     for moved in (False, True):
         estimator = tf.estimator.Estimator(_model, str(tmp_path / str(moved)))
@@ -89,7 +89,7 @@ def test_that_exports_need_the_library_is_said_before_the_first_step(
         def after_create_session(self, session: Any, coord: Any) -> None:
             assert _said(caplog) == ["the exporter `served`"]
 
-    monkeypatch.setattr(exporters, "_told", [])
+    monkeypatch.setattr(create, "_told", [])
     estimator = tf.estimator.Estimator(_model, str(tmp_path))
     evaluation = tf.estimator.EvalSpec(
         _data, hooks=_hooks(True), exporters=tf.estimator.FinalExporter("served", _served)
@@ -101,7 +101,7 @@ def test_that_exports_need_the_library_is_said_before_the_first_step(
 def test_an_export_without_an_exporter_says_what_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(exporters, "_told", [])
+    monkeypatch.setattr(create, "_told", [])
     estimator = tf.estimator.Estimator(_model, str(tmp_path))
     estimator.train(_data, hooks=_hooks(True), steps=1)
     assert not _said(caplog)

@@ -142,7 +142,7 @@ def test_what_layers_divide_parts(way: str, kind: str) -> None:
 
 
 def test_an_optimizer_that_needs_the_matrix_is_an_error() -> None:
-    with freed(), pytest.raises(ValueError, match="its optimizer trains only the rows of buckets"):
+    with freed(), pytest.raises(ValueError, match="which the code of its optimizer does not train"):
         steps(Plain(layers.Hashing(BUCKETS), MATRIX), tf.constant(TEXTS), LABELS[:, 0], "Ftrl")
 
 

@@ -85,4 +85,4 @@ def test_a_fault_of_the_rewriter_does_not_end_the_program(
             assert session.run(table).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
     finally:
         installed.remove()
-    assert "a graph stays as it is, because its rewrite failed: KeyError" in caplog.text and not installed.tables
+    assert "a graph is not changed, because its rewrite failed: KeyError" in caplog.text and not installed.tables

@@ -85,7 +85,7 @@ def test_ids_pass_as_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "ids", "message"),
-    [("user", [1], "must be a table made by create_table"), ([], ["a"], "strings: tf.strings.to_hash_bucket_fast")],
+    [("user", [1], "must be a table created by create_table"), ([], ["a"], "strings: tf.strings.to_hash_bucket_fast")],
 )
 def test_what_it_cannot_take_is_refused(table: Any, ids: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -87,7 +87,7 @@ def test_the_hook_evicts_at_every_multiple_of_the_step_interval() -> None:
 
 def test_what_is_no_table_is_named() -> None:
     for call in (runtime.evict_by_age, lambda table: runtime.set_threshold(table, 1)):
-        with pytest.raises(ValueError, match=r"para `table`: got None, must be a table made by create_table"):
+        with pytest.raises(ValueError, match=r"para `table`: got None, must be a table created by create_table"):
             call(None)  # type: ignore[arg-type]
 
 

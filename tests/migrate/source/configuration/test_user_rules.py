@@ -148,9 +148,9 @@ def test_own_rules_are_asked_for_their_files_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("x = (", "line 1: '(' was never closed"),
-        ("import nothing_of_this_name", "line 1: No module named"),
-        ("raise SystemExit(3)", "line 1: 3"),
+        ("x = (", "line 1: SyntaxError: '(' was never closed"),
+        ("import nothing_of_this_name", "line 1: ModuleNotFoundError: No module named"),
+        ("raise SystemExit(3)", "line 1: SystemExit: 3"),
         ("x = 1\n", "registers no rule"),
         # Annotations are what they are in a file of its own, not texts as in this package.
         ("def f(x: int): ...\nassert f.__annotations__['x'] is int, 'text'\n", "registers no rule"),

@@ -310,9 +310,7 @@ def test_ids_that_the_program_divides_get_rows_of_their_own(more: tuple[str, ...
         in message
     )
     message = runs.run("scaled", "scaled", start="free", unbucket=True, code=1)
-    assert (
-        "have rows of their own, for which a matrix has no values: set the values in a newly created model" in message
-    )
+    assert "in place of buckets, for which a matrix has no values: set the values in a newly created model" in message
 
 
 def test_an_untrained_program_begins_as_with_buckets(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A scope with a `custom_getter`, as for storage in float16.
 
 verdict: stays
-says: ; `custom_getter` of a variable scope acts on every variable made inside
+says: ; `custom_getter` of a variable scope acts on every variable created inside
 """
 
 import tensorflow.compat.v1 as tf

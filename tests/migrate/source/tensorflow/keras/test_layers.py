@@ -259,7 +259,7 @@ EXPORTS = {
     "TensorFlow's": ("tf.saved_model.save(m, 'served')", True),
     "a file of Keras": ("m.save('m.keras')", False),
     "an array": ("import numpy as np\nnp.save('rows', x)", False),
-    "a computed path": ("m.save(path)", False),
+    "a computed path": ("m.save(path)", True),
 }
 
 

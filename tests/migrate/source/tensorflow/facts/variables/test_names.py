@@ -23,7 +23,7 @@ SEVERAL = "may run several times"
 CASES = {
     "lambdas in two scopes": (
         BUILD + "".join(SCOPE.format(repr(n)) + f"{n} = tf.cond(f, lambda: build(ids), g)\n" for n in "ab"),
-        "made by `tf.cond`",
+        "created by `tf.cond`",
     ),
     "class in a dict": (BASE.format(made=NEW) + 'M = {"m": Base}\ncls = M["m"]\na, b = cls(1.0), cls(2.0)\n', SEVERAL),
     "computed name": (
