@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import gc
 import importlib
 import os
@@ -24,9 +23,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from migrate.verify import worker
-
-#: Of `prctl`: the signal that a process gets when the one that forked it ends.
-_SET_SIGNAL_AT_END_OF_PARENT = 1
 
 
 class Forked:
@@ -93,11 +89,11 @@ def forked(reply: int) -> bool:
     """
     if os.fork():
         return False
-    _end_with_parent()
+    worker.end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     process = os.fork()
     if process == 0:
-        _end_with_parent()
+        worker.end_with_parent()
         return True
     ended, either = os.pidfd_open(process), select.poll()
     either.register(reply, 0)  # says when nobody reads
@@ -110,10 +106,6 @@ def forked(reply: int) -> bool:
     with contextlib.suppress(BrokenPipeError):
         os.write(reply, code.to_bytes(8, "big", signed=True))
     os._exit(0)
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_SET_SIGNAL_AT_END_OF_PARENT, signal.SIGKILL)
 
 
 def _threads() -> int:

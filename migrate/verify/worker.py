@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import pickle
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -12,6 +14,15 @@ from typing import Any
 
 from migrate.errors import MigrateError
 from rewriter.graph.reasons import reason_of
+
+#: Of `prctl`: the signal that a process gets when the one that started it ends.
+_SET_SIGNAL_AT_END_OF_PARENT = 1
+
+
+def end_with_parent() -> None:
+    """Let the kernel end this process with the one that started it, also where that is killed; Linux alone can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_SIGNAL_AT_END_OF_PARENT, signal.SIGKILL)
 
 
 def main(module: str, job_path: str, result_path: str) -> None:
@@ -39,4 +50,5 @@ def _loaded(module: str) -> Callable[[Any], dict[str, Any]] | ModuleNotFoundErro
 
 
 if __name__ == "__main__":
+    end_with_parent()
     main(*sys.argv[1:])

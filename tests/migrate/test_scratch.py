@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -29,7 +28,7 @@ from migrate.cli.ending import end_by_signals, finish
 from migrate.verify import workers
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a test run that was started by nohup ignores it
 end_by_signals()
-sys.exit(finish(lambda: workers.run_together([("sleeper", {"path": "a"}), ("sleeper", {"path": "b"})])))
+sys.exit(finish(lambda: workers.run_together([(MODULE, {"path": "a"}), (MODULE, {"path": "b"})])))
 """
 SLEEPER = """
 import os, pathlib, time
@@ -39,14 +38,22 @@ def run(job):
 """
 
 
-def killed(place: Path, number: int) -> tuple[int, list[int]]:
+#: One is forked, the other started, as those of Paddle are.
+MODULES = ("sleeper", "own.paddle.sleeper")
+
+
+def killed(place: Path, number: int, module: str) -> tuple[int, list[int]]:
     """Run the command, send it a signal once both workers wait, and return its exit code and the numbers of these."""
     started, scratch = place / "started", place / "scratch"
     for folder in (started, scratch):
         folder.mkdir()
-    (place / "sleeper.py").write_text(SLEEPER)
+    file = place / f"{module.replace('.', '/')}.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(SLEEPER)
     paths = {"PYTHONPATH": f"{ROOT}:{place}", "TMPDIR": str(scratch), "STARTED": str(started)}
-    running = subprocess.Popen([sys.executable, "-c", COMMAND], env={**os.environ, **paths})
+    running = subprocess.Popen(
+        [sys.executable, "-c", COMMAND.replace("MODULE", repr(module))], env={**os.environ, **paths}
+    )
     until = time.monotonic() + 60
     while len(list(started.iterdir())) < 2 and time.monotonic() < until:
         time.sleep(0.02)
@@ -55,32 +62,32 @@ def killed(place: Path, number: int) -> tuple[int, list[int]]:
     return running.wait(60), [int(file.name) for file in started.iterdir()]
 
 
-@pytest.mark.parametrize("number", ENDING)
-@pytest.mark.one_case
-def test_a_signal_ends_the_workers_and_removes_their_folders(tmp_path: Path, number: signal.Signals) -> None:
-    code, workers = killed(tmp_path, number)
+@pytest.mark.parametrize(("number", "module"), [*zip(ENDING, MODULES, strict=True)])
+def test_a_signal_ends_the_workers_and_removes_their_folders(
+    tmp_path: Path, number: signal.Signals, module: str
+) -> None:
+    code, workers = killed(tmp_path, number, module)
     assert (code, len(workers)) == (128 + number, 2)
     assert not list((tmp_path / "scratch").iterdir())
-    until = time.monotonic() + 60
-    while any(map(_runs, workers)) and time.monotonic() < until:
-        time.sleep(0.02)
     assert not any(map(_runs, workers))
 
 
 def _runs(process: int) -> bool:
-    """Whether a process is there, be it that it has ended and nobody has asked how."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
+    """Whether a process is there after a minute, be it that it has ended and nobody has asked how."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.02)
     return True
 
 
-def test_what_kill_9_left_goes_when_the_next_folder_is_made(tmp_path: Path) -> None:
-    code, workers = killed(tmp_path, signal.SIGKILL)
-    for worker in workers:
-        with contextlib.suppress(ProcessLookupError):  # it may have ended, as the process that forked it does
-            os.kill(worker, signal.SIGKILL)
+@pytest.mark.parametrize("module", MODULES)
+def test_what_kill_9_left_goes_when_the_next_folder_is_made(tmp_path: Path, module: str) -> None:
+    code, workers = killed(tmp_path, signal.SIGKILL, module)
+    assert not any(map(_runs, workers)), "workers go on, though nobody waits for them"
     place = tmp_path / "scratch"
     assert code == -signal.SIGKILL
     assert len(list(place.iterdir())) == 2
