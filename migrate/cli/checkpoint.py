@@ -95,15 +95,8 @@ def checkpoint(
             raise MigrateError(
                 "--to-variables is for checkpoints of TensorFlow, and --converted for Paddle models; give one of them"
             )
-        _paddle(
-            old,
-            new,
-            converted,
-            data,
-            like,
-            force,
-            {"--report": report, "--map": names, "--parts": parts, "--unbucket": unbucket},
-        )
+        others = {"--report": report, "--map": names, "--parts": parts, "--unbucket": unbucket}
+        _paddle(old, new, converted, data, like, force, others)
         return
     if to_variables:
         if unbucket:

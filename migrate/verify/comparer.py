@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -126,6 +127,11 @@ class Comparer:
                 if name in self.converted.padding:
                     first, second = (np.delete(one, self.converted.padding[name], axis=0) for one in (first, second))
                 yield distributions.compare_initial(self._label(name), first, second, *both)
+        for name, number in self.original.untrained.items():
+            own = self.converted.untrained.get(name, number)
+            if number != own and not math.isnan(number):
+                note = "it is not trained; passes and steps begin with the original's value"
+                yield compare.exactly("initial", name, np.array(number), np.array(own), note)
 
     def outputs(self, stage: str) -> Iterator[Comparison]:
         """Yield comparisons of the tensors of a stage, each over all batches."""
@@ -256,7 +262,7 @@ class Comparer:
         names = dict.fromkeys(name for one in moments[0] for name in one.values)
         for name in dict.fromkeys([*self.converted.tables, *names]):
             if not any(name in one.values for one in moments[1]):
-                if alone or name in self.original.initial:
+                if alone or name in self.original.initial or self._is_kept(name.rpartition("/")[0]):
                     yield compare.missing(stage, self._label(name), "the converted program does not have it")
             elif self.original.follows:
                 results = list(self._movements(stage, name, moments))
@@ -266,6 +272,10 @@ class Comparer:
                         yield replace(compare.worst(*zip(*part, strict=True)), stage=own)
             else:
                 yield from self.values(stage, name, moments)
+
+    def _is_kept(self, name: str) -> bool:
+        """Return whether both programs have a variable of this name, whose slots are then compared."""
+        return name in self.original.initial and name in self.converted.initial.keys() - self.converted.tables.keys()
 
     def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield the comparison of a variable after its worst step, and of rows that the original never changed.

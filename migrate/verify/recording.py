@@ -59,6 +59,8 @@ class Recording:
     in_graph: frozenset[str] = frozenset()  #: tables of which no tensor has the whole gradient
     held: Mapping[str, Any] = field(default_factory=dict)  #: what tables hold at the end
     freed: Sequence[str] = ()  #: weights whose ids gave up their buckets
+    #: the number that each variable begins with that is not trained, such as a slot; NaN: several numbers
+    untrained: Mapping[str, float] = field(default_factory=dict)
     apart: Mapping[str, str] = field(default_factory=dict)  #: stage -> why its weights differ by intention
 
 

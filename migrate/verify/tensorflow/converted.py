@@ -16,7 +16,14 @@ from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import matching, measure, partitioned_variables
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.matching import match_tables
-from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variable_distribution, variables_of
+from migrate.verify.tensorflow.names import (
+    TablePreparer,
+    describe,
+    natural_state,
+    start_numbers,
+    variable_distribution,
+    variables_of,
+)
 from migrate.verify.tensorflow.original import all_rungs
 from migrate.verify.tensorflow.program import run_watched
 from runtime.table.anchor import Anchor
@@ -71,7 +78,8 @@ def _measured(
     }
     state = _state(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
     first = {**drawn, **{name: initial[name] for name in program.trained}}
-    known = Recording(first, distributions=matching.by_original(distributions, names.variables))
+    both = matching.by_original(distributions, names.variables)
+    known = Recording(first, distributions=both, untrained=start_numbers(program, initial))
     lead = [replace(one, values=partitioned_variables.joined_values(one.values, parts)) for one in job["lead"]]
     recording, snapshots = all_rungs(stock, program, state, job["batches"], settings, known, lead)
     return {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -187,6 +188,16 @@ def natural_state(run: Any, program: Program) -> dict[str, Any]:
     """Run the initializers of all variables and return the values."""
     run([names.initializer for names in program.variables.values()])
     return {name: np.asarray(value) for name, value in run({n: v.value for n, v in program.variables.items()}).items()}
+
+
+def start_numbers(program: Program, initial: Mapping[str, Any]) -> dict[str, float]:
+    """Return the number that each variable that is not trained begins with; NaN where these are several, or words."""
+    numbers = {}
+    for name, value in initial.items():
+        if name not in program.trained:
+            alike = value.size and value.dtype.kind in "biuf" and (value == value.flat[0]).all()
+            numbers[name] = float(value.flat[0]) if alike else math.nan
+    return numbers
 
 
 _DRAWS = {

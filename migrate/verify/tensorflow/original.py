@@ -17,7 +17,7 @@ from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.measure import Program
-from migrate.verify.tensorflow.names import describe, natural_state, variable_distribution, variables_of
+from migrate.verify.tensorflow.names import describe, natural_state, start_numbers, variable_distribution, variables_of
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.weights import random_weights
 from rewriter.graph.reasons import reason_of
@@ -60,6 +60,7 @@ def _measured(
         weights=state.variables,
         distributions=distributions,
         optimizers=program.optimizers,
+        untrained=start_numbers(program, initial),
     )
     measured, _ = all_rungs(stock, program, state, batches, settings, recording)
     return {

@@ -279,8 +279,13 @@ def test_what_the_converted_program_lacks_is_no_silence() -> None:
     shorter = {"forward": {"output": [ROWS]}, "metrics": {"hits": ONE}}
     last = Moment(loss, values={"w": ROWS})
     second = Recording({"w": ROWS}, [Moment(loss, shorter, values)], {"sgd": [last]}, values)
-    found = {(c.stage, c.name) for c in Comparer(first, second).comparisons() if c.verdict != "equal"}
-    assert found == {("metrics", "auc"), ("sgd", "b")}
+    lacking = {(c.stage, c.name) for c in Comparer(first, second).comparisons() if c.verdict != "equal"}
+    assert lacking == {("metrics", "auc"), ("sgd", "b")}
+    # A slot is missed beside a variable that both have, such as a dense one; that of `b` is a table's.
+    slots = {**values, "w/Adagrad": ROWS, "b/Adagrad": ROWS}
+    first = Recording(values, steps={"sgd": [Moment(loss, values=slots)]}, weights=values)
+    second = Recording({"w": ROWS}, steps={"sgd": [Moment(loss, values=values)]}, weights=values)
+    assert [c.name for c in Comparer(first, second).comparisons() if c.verdict != "equal"] == ["w/Adagrad"]
     # A weight that no layer begins with, as a copy, is known by its steps alone.
     first, second = (
         Recording({}, steps={"sgd": [Moment(loss, values=one)]}, weights=one, follows=True)

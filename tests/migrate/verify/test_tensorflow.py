@@ -126,10 +126,10 @@ def test_a_program_of_version_1_with_dropout(adagrad: tuple[str, Pair]) -> None:
             {"constant_initializer(0.25)": "constant_initializer(0.26)", "learning_rate=0.5": "learning_rate=0.4"},
             {"initial", "optimizer"},
         ),
+        ({"AdagradOptimizer(0.5)": "AdagradOptimizer(0.5, 0.2)"}, {"initial"}),
     ],
-    ids=["sign", "initial value and rate"],
+    ids=["sign", "initial value and rate", "dense slots"],
 )
-@pytest.mark.one_case
 def test_a_change_in_the_converted_program_is_found(
     adagrad: tuple[str, Pair], changes: dict[str, str], stages: set[str], tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ class Losses(tf.train.SessionRunHook):  # type: ignore[misc]
 
 def model_fn(features: Any, labels: Any, mode: str) -> Any:
     """Build a wide model of one table, and a dense layer."""
-    users = tf.get_variable("users", [1000, 4], initializer=tf.constant_initializer(0.1))
+    users = tf.get_variable("estimator_users", [1000, 4], initializer=tf.constant_initializer(0.1))
     weights = tf.get_variable("weights", [4], initializer=tf.constant_initializer(0.5))
     logit = tf.reduce_sum(tf.nn.embedding_lookup(users, features["user"]) * weights, axis=1)
     loss = tf.losses.sigmoid_cross_entropy(labels, logit)

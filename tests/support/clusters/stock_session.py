@@ -24,8 +24,8 @@ def batches(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def model(ids: Any, labels: Any) -> Any:
     """Return the mean loss of a layer over the rows of two tables."""
-    user = tf.get_variable("user", [40, 4], initializer=tf.zeros_initializer())
-    item = tf.get_variable("item", [40, 4], initializer=tf.constant_initializer(0.2))
+    user = tf.get_variable("session_user", [40, 4], initializer=tf.zeros_initializer())
+    item = tf.get_variable("session_item", [40, 4], initializer=tf.constant_initializer(0.2))
     weights = tf.get_variable("weights", [8, 1], initializer=tf.random_normal_initializer(seed=3))
     rows = [tf.nn.embedding_lookup(user, ids[:, 0]), tf.nn.embedding_lookup(item, ids[:, 1])]
     return tf.reduce_mean(tf.square(tf.matmul(tf.concat(rows, 1), weights)[:, 0] - labels))
