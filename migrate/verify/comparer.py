@@ -280,34 +280,42 @@ class Comparer:
     def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield the comparison of a variable after its worst step, and of rows that the original never changed.
 
-        Where each step begins with the original's weights, it is of how far they move.
+        Where each step begins with the original's weights, it is of how far they move in each, and in all together.
         """
         label, steps, moved, idle, results = self._label(name), [], [], [], []
         start = before = self.original.weights.get(name)
         moves = self.converted.follows and name in self.original.initial
         for at, sides in enumerate(zip(*(after_steps(name, start, steps) for steps in moments), strict=True)):
-            if all(side is not None for side in sides):
-                after = [self._rows(name, side) for side in compare.alike(sides)]
-                if moves and before is not None and len({one.shape for one in after}) == 1:
-                    before = self._rows(name, compare.alike([before, sides[1]])[0])
-                    first, second, wide = (value.astype(np.float64) - before for value in after)
-                    moved.append((first, first + _beyond(second - first, after[1], 0), wide))
-                before = sides[0]
-                steps.append((at, after))
+            if any(side is None for side in sides):
+                before = None  # as of large ones, of which the last values alone are known
+                continue
+            after = [self._rows(name, side) for side in compare.alike(sides)]
+            if moves and before is not None and len({one.shape for one in after}) == 1:
+                before = self._rows(name, compare.alike([before, sides[1]])[0])
+                moved.append([value.astype(np.float64) - before for value in after])
+            before = sides[0]
+            steps.append((at, after))
         if steps and name in self.converted.freed and not steps[0][1][0].size:
             return  # ids share all buckets, and are compared by themselves
         usual = rounding.usual_errors([(first, wide) for first, _, wide in moved])
+        moved = moved if len(moved) == len(steps) else []
         for number, (at, after) in enumerate(steps):
             where, note = f"at step {at + 1}", moments[1][at].notes.get(name, "")
             if after[0].dtype.kind != "f":
                 result = compare.exactly(stage, label, after[0], after[1], note)
-            elif len(moved) == len(steps):
-                result = compare.compare(stage, label, *moved[number], note=note, usual=usual[number])
+            elif moved:
+                first, second, wide = moved[number]
+                second = first + _beyond(second - first, after[1], 0)
+                result = compare.compare(stage, label, first, second, wide, note=note, usual=usual[number])
             else:
                 result = compare.compare(stage, label, *after, note=note)
             results.append((replace(result, verdict="differs") if note else result, where))
             if name in self.converted.tables:
                 idle += [(one, where) for one in self._idle_rows(stage, name, after[0], after[1])]
+        if len(moved) > 1:
+            apart = [np.sum([one[side] - one[0] for one in moved], axis=0) for side in range(3)]
+            ends = (steps[-1][1][0] + one for one in apart)
+            results.append((compare.compare(stage, label, *ends), "in all steps together"))
         if not results:
             yield compare.missing(stage, label, "it was not recorded after the same step of both programs")
             return

@@ -18,7 +18,7 @@ from migrate.verify.recording import STAGE, Array, Recording
 
 Result = Mapping[str, Any]
 SIDE = "migrate.verify.keras.side"
-#: How near the first losses in float64 must be to count as those of the same computation.
+#: How near losses in float64 must be to count as those of the same computation.
 _NEAR = 1e-3
 
 
@@ -34,8 +34,8 @@ def original(job: Mapping[str, Any], traced: bool) -> dict[str, Any]:
 def in_float64(first: Result) -> Recording | str:
     """Return the recording of the original in float64, or a sentence why there is none.
 
-    Keras' default type is float64 then. A program that names float32 itself may fail by it, and dropout draws other
-    numbers in it: then the losses of the passes, which begin with the same weights, are no longer near.
+    Keras' default type is float64 then. A program that names float32 itself may fail by it, or draw other numbers: then
+    losses are no longer near, though each begins with the same weights.
     """
     workers.expect(1)
     job = {key: first[key] for key in ("path", "directory", "settings", "traced") if key in first}
@@ -44,7 +44,7 @@ def in_float64(first: Result) -> Recording | str:
         wide: Recording = workers.run(SIDE, {**job, "wide": own.weights, "lead": own.steps.get(STAGE, ())})["recording"]
     except MigrateError as error:
         return f"no float64 reference, because the program fails in float64: {str(error).splitlines()[0][:200]}"
-    starts = [[np.array(one.losses) for one in side.passes or side.steps[STAGE][:1]] for side in (own, wide)]
+    starts = [[np.array(one.losses) for one in (*side.passes, *side.steps.get(STAGE, ()))] for side in (own, wide)]
     if not all(one.shape == two.shape and np.allclose(one, two, _NEAR) for one, two in zip(*starts, strict=True)):
         return "no float64 reference, because the program draws other random numbers in float64, or computes otherwise"
     return wide

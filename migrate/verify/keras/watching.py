@@ -21,7 +21,7 @@ import tensorflow as tf
 import runtime.keras
 from migrate.verify.keras.recorder import Recorder, Traced
 from migrate.verify.replacing import around
-from migrate.verify.tensorflow.branches import seeded_by_number
+from migrate.verify.tensorflow.branches import drawing_float32, seeded_by_number
 from migrate.verify.tensorflow.interceptor import keras_optimizers, writing_nothing
 
 #: Code of these makes variables of its own, and not as many in both programs.
@@ -79,7 +79,7 @@ def _sending(recorder: Recorder, seed: int) -> Iterator[None]:
     put += [(type(tf.Variable), "__call__", making), (runtime.keras, "table_variable", making)]
     put += [(kind, "apply_gradients", sending.applying) for kind in keras_optimizers()]
     tf.keras.utils.set_random_seed(seed)
-    with around(*put), writing_nothing():
+    with around(*put), writing_nothing(), drawing_float32():
         yield
 
 

@@ -130,13 +130,14 @@ def steps(
 ) -> tuple[list[Moment], Mapping[str, Any]]:
     """Run one training step per batch; return the steps, and what tables hold after the last one.
 
-    With `lead`, the original's steps, each begins with the weights of these, so that rounding does not add up.
+    With `lead`, the original's steps, each begins with the weights of these, so that rounding does not add up. Slots,
+    and variables that are not trained, go on from their own values: a fault may show in their sum alone.
     """
     restart(run, program, state)
     results, snapshots = [], {}
     for number, batch in enumerate(batches, start=1):
         if lead and number > 1:
-            _put(run, program, _like(state, lead[number - 2].values))
+            _put(run, program, _weights(program, state, lead[number - 2].values))
         losses = run(list(program.losses), batch)
         run(list(program.train), batch)
         last = number == len(batches)
@@ -150,11 +151,11 @@ def steps(
     return results, snapshots
 
 
-def _like(state: State, values: Mapping[str, Any]) -> State:
-    """Return those of the values that variables and tables of a state may have."""
-    variables = ((n, own) for n, own in state.variables.items() if n in values)
-    known = {name: values[name] for name, own in variables if np.shape(values[name]) == np.shape(own)}
-    return State(known, {n: values[n].reshape(np.shape(own)) for n, own in state.rows.items() if n in values})
+def _weights(program: Program, state: State, values: Mapping[str, Any]) -> State:
+    """Return those of the values that are of trained variables and tables, as these are in a state."""
+    own = {n: state.variables[n] for n in program.trained if n in state.variables and n in values}
+    known = {n: values[n] for n, one in own.items() if np.shape(values[n]) == np.shape(one)}
+    return State(known, {n: values[n].reshape(np.shape(one)) for n, one in state.rows.items() if n in values})
 
 
 def after_step(

@@ -325,6 +325,20 @@ def test_each_step_counts_where_it_begins_with_the_originals_weights(name: str) 
     assert "item [idle rows]" in {one.name for one in pair.steps("optimizer")}
 
 
+def test_faults_of_a_last_place_add_up_where_each_step_begins_with_the_originals_weights() -> None:
+    start = np.ones((2, 1), np.float32)
+
+    def side(by: float, **told: Any) -> Recording:
+        steps = [Moment([ONE], values={"w": (start - 0.01 * (at + 1) + by).astype(np.float32)}) for at in range(100)]
+        return Recording({"w": start}, steps={"optimizer": steps}, weights={"w": start}, **told)
+
+    def verdict(by: float) -> str:
+        results = Comparer(side(0.0), side(by, follows=True)).steps("optimizer")
+        return next(one.verdict for one in results if one.name == "w")
+
+    assert [verdict(0.0), verdict(6e-8)] == ["equal", "differs"]
+
+
 def test_columns_find_their_block() -> None:
     text = "2:constant:0.1:0.0;3:uniform:-0.5:0.5"
     assert [str(distributions.distribution_at(text, column)) for column in (0, 1, 2, 4)] == [

@@ -33,7 +33,7 @@ class Steps(tf.keras.layers.Layer):
         return total
 
 ids = tf.keras.Input([4], dtype="int64")
-model = tf.keras.Model(ids, tf.keras.layers.Dense(1)(Steps()(ids)))
+model = tf.keras.Model(ids, tf.keras.layers.Dense(1)(tf.keras.layers.Dropout(0.1)(Steps()(ids))))
 model.compile("adam", "mse")
 random = np.random.default_rng(0)
 model.fit(random.integers(0, 30, (40, 4)), random.normal(size=(40, 1)), batch_size=8, epochs=2, verbose=0)
@@ -52,9 +52,11 @@ def test_what_trains_otherwise_when_traced_is_found(tmp_path: Path) -> None:
     assert {one.verdict for one in found} == {"equal"}
     traced = {one.name for one in found if one.stage == "traced"}
     assert traced == {one.name for one in found if one.stage == "optimizer"} >= {"loss 0", "embedding [table]"}
-    wrong = [one for one in follow(pair.recorded, str(other)).comparisons() if one.verdict != "equal"]
+    fault = follow(pair.recorded, str(other))
+    wrong = [one for one in fault.comparisons() if one.verdict != "equal"]
     assert "loss 0" in {one.name for one in wrong}
     assert {(one.stage, one.verdict) for one in wrong} == {("traced", "differs")}
+    assert not any("float64" in note for note in fault.notes), "dropout has the same masks in it"
 
 
 #: two functions by turns, one makes a variable of its own, the gradients of the other are applied outside
@@ -145,13 +147,16 @@ def test_a_fault_exceeds_rounding(change: tuple[str, str], tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("losses", "usable"),
-    [([[0.70001, 2.0], [0.9, 1.0]], True), ([[0.75, 2.0], [0.9, 1.0]], False), ([[0.7], [0.9]], False)],
+    [([[0.70001, 2.0], [0.9, 1.0]], True), ([[0.7, 2.0], [0.91, 1.0]], False), ([[0.7], [0.9]], False)],
 )
 def test_a_run_in_float64_must_begin_as_the_original(
     losses: list[list[float]], usable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = Recording({}, [Moment(one) for one in losses])
+    def recording(*moments: list[float]) -> Recording:
+        return Recording({}, [Moment(moments[0])], {"optimizer": [Moment(one) for one in moments[1:]]})
+
+    ran = recording(*losses)
     monkeypatch.setattr(keras.workers, "run", lambda worker, job: {"recording": ran})
-    first = {"recording": Recording({}, [Moment([0.7, 2.0]), Moment([0.9, 1.0])])}
+    first = {"recording": recording([0.7, 2.0], [0.9, 1.0])}
     found = keras.in_float64({**first, "settings": SETTINGS})
     assert found is ran if usable else str(found).startswith("no float64 reference, because the program draws")

@@ -16,7 +16,7 @@ from migrate.verify import pair
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 from tests.support.command import migrate
-from tests.support.verified import measured
+from tests.support.verified import failures, followed, measured
 
 #: Attention with sharp weights makes a difference in the last digit several times as large with each step.
 ATTENTION = """
@@ -71,6 +71,45 @@ def test_a_gradient_that_cancels_out_is_rounding(change: tuple[str, str], tmp_pa
     names = {one.name: one for one in pair.comparisons() if one.stage == "gradient"}
     assert names["both [table]"].verdict == "equal"
     assert names["both [table]"].max_abs == 0 or "0 but for rounding" in names["both [table]"].note
+
+
+#: Small gradients: a rate that decays otherwise, and accumulators that stay, show in the sum of the steps alone.
+SMALL = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+random = np.random.RandomState(6)
+ids, labels = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None, 100])
+kernel = tf.get_variable("kernel", [8, 100])
+logits = tf.matmul(tf.nn.embedding_lookup(tf.get_variable("item", [50, 8]), ids), kernel)
+loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
+factor = tf.get_variable("factor", initializer=1.0, trainable=False)
+optimizer = tf.train.AdagradOptimizer(0.05, initial_accumulator_value=0.1)
+step = optimizer.minimize(loss)
+with tf.control_dependencies([step]):
+    train = tf.assign(factor, factor * 0.999995)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(12):
+        session.run(train, {ids: random.randint(50, size=64), labels: random.rand(64, 100)})
+"""
+STAYS = """class Stays(tf.train.AdagradOptimizer):
+    def _apply_dense(self, grad, var):
+        accum, rate = self.get_slot(var, "accumulator"), tf.cast(self._learning_rate_tensor, tf.float32)
+        return tf.raw_ops.ApplyAdagrad(var=var, accum=accum, lr=rate, grad=grad, update_slots=False)
+
+
+optimizer = Stays("""
+
+
+def test_faults_of_what_is_not_trained_add_up(tmp_path: Path) -> None:
+    pair, text = measured(tmp_path, SMALL, Settings(steps=10, batches=1))
+    assert {comparison.verdict for comparison in pair.comparisons()} == {"equal"}
+    rate = followed(pair, tmp_path, text, ("* 0.999995", "* 1.0"))
+    assert {one.name for one in failures(rate)} == {"factor"}
+    slots = followed(pair, tmp_path, text, ("optimizer = tf.train.AdagradOptimizer(", STAYS))
+    assert {one.name for one in failures(slots)} == {"kernel/Adagrad"}
 
 
 PROGRAM = """
