@@ -365,12 +365,11 @@ class Comparer:
 
     def _sure(self, result: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value: equal where the original's own is as uncertain."""
-        uncertain = noise.get(result.name, 0.0)
-        if rounding.is_undetermined(result, first, uncertain):
-            self._unsure.add(result.name)
-            wide = None if self.reference is self.original else self.reference.noise.get(result.name)
-            result = rounding.undetermined_by_noise(result, first, uncertain, wide)
-        return rounding.by_noise(result, first, uncertain, self.largest if gradient else 0.0)
+        wide = None if self.reference is self.original else self.reference.noise.get(result.name)
+        largest = self.largest if gradient else 0.0
+        result, is_sure = rounding.by_noise(result, first, noise.get(result.name, 0.0), largest, wide)
+        self._unsure |= set() if is_sure else {result.name}
+        return result
 
     @functools.cached_property
     def largest(self) -> float:

@@ -78,58 +78,34 @@ def is_cancelled(values: Array, reference: Array) -> bool:
     return float(np.abs(reference).max(initial=0.0)) <= _CANCELLED * size
 
 
-def by_noise(result: Comparison, original: Array, noise: float, largest: float) -> Comparison:
-    """Return the result of a gradient, as equal if the original's own gradient is about as uncertain.
+def by_noise(
+    result: Comparison, original: Array, noise: float, largest: float, wide: float | None = None
+) -> tuple[Comparison, bool]:
+    """Return the result of a gradient with what the original's own noise says of it, and whether it leaves two digits.
 
-    `noise` is by how much that changes when its weights change by one unit in the last place. If float64 leaves nothing
-    of the gradient, all of it is noise, such as that of a bias that a softmax cancels out. Noise that exceeds the
-    gradient itself must be small beside `largest`, the largest element of the gradients of all weights.
+    `noise` is by how much the gradient changes when weights change by one unit in the last place. A difference that is
+    about as small is equal. If float64 leaves nothing of the gradient, all of it is noise, as of a bias that a softmax
+    cancels out. Noise that leaves no two digits must be small beside `largest`, the largest element of the gradients
+    of all weights; else the gradient is `undetermined`, if it is so by its noise in float64, `wide`, as well: one that
+    float64 determines breaks a tie by chance in float32 alone, or one of the programs is wrong.
     """
-    if not _is_open(result):
-        return result
-    size = float(np.abs(original).max(initial=0.0))
-    cancelled = result.scale <= _CANCELLED * size
-    uncertain = max(noise, size) if cancelled else noise
+    if result.verdict not in ("differs", "undetermined") or not np.isfinite(result.max_abs):
+        return result, True
+    size, least = float(np.abs(original).max(initial=0.0)), _TWO_DIGITS * result.scale
     if result.max_abs <= _UNDERFLOW:
-        return _equal(result, "nothing but underflow")
-    if result.max_abs > _FARTHER * uncertain:
-        return result
-    if cancelled:
-        return _equal(result, f"0 but for rounding, {size:.1e}")
-    if noise <= max(_TWO_DIGITS * result.scale, TOLERANCE * largest):
-        return _equal(result, f"within the original's own noise, {noise:.1e}")
-    return result
-
-
-def is_undetermined(result: Comparison, original: Array, noise: float) -> bool:
-    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either.
-
-    One of which float64 leaves nothing is determined: it is 0.
-    """
-    if not _is_open(result) or result.scale <= _CANCELLED * float(np.abs(original).max(initial=0.0)):
-        return False
-    return noise > _TWO_DIGITS * result.scale and result.max_abs <= _FARTHER * noise
-
-
-def undetermined_by_noise(result: Comparison, original: Array, noise: float, wide: float | None) -> Comparison:
-    """Return the comparison of a gradient for which `is_undetermined` holds, as `undetermined` if float64 says why.
-
-    A float64 that determines the gradient leaves the verdict as it is: then only float32 breaks a tie by chance, or
-    one of the programs is wrong. `wide` is the noise in float64, by its last place; None where it was not measured.
-    """
-    size = float(np.abs(original).max(initial=0.0))
-    if wide is None:
-        return result
-    if wide > _TWO_DIGITS * result.scale:
-        return _undetermined(result, f"undetermined in float64, too, where it changes by {wide:.1e}")
-    if result.scale <= _TWO_DIGITS * noise and size <= _FARTHER * noise:
-        return _undetermined(result, f"nothing but rounding in float32, {noise:.1e}")
-    return result
-
-
-def _is_open(result: Comparison) -> bool:
-    """Return whether another witness may still explain a difference."""
-    return result.verdict in ("differs", "undetermined") and bool(np.isfinite(result.max_abs))
+        return _equal(result, "nothing but underflow"), True
+    cancelled = result.scale <= _CANCELLED * size
+    if result.max_abs > _FARTHER * (max(noise, size) if cancelled else noise):
+        return result, True
+    if cancelled:  # it is determined: it is 0
+        return _equal(result, f"0 but for rounding, {size:.1e}"), True
+    if noise <= max(least, TOLERANCE * largest):
+        return _equal(result, f"within the original's own noise, {noise:.1e}"), noise <= least
+    if wide is not None and wide > least:
+        return _undetermined(result, f"undetermined in float64, too, where it changes by {wide:.1e}"), False
+    if wide is not None and result.scale <= _TWO_DIGITS * noise and size <= _FARTHER * noise:
+        return _undetermined(result, f"nothing but rounding in float32, {noise:.1e}"), False
+    return result, False
 
 
 def _equal(result: Comparison, reason: str) -> Comparison:
