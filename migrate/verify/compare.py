@@ -67,6 +67,12 @@ def compare(
     return result if reference is None else rounding.by_float64(result, first, second, np.asarray(reference), usual)
 
 
+def together(stage: str, name: str, last: Array, moved: Sequence[Sequence[Array]]) -> tuple[Comparison, str]:
+    """Compare all movements of a weight together, given its last values: each may be off by less than is seen in it."""
+    first, second, wide = (last + sum(one[side] - one[0] for one in moved) for side in range(3))
+    return compare(stage, name, first, second, wide), "in all steps together"
+
+
 def exactly(stage: str, name: str, original: Array, converted: Array, note: str = "") -> Comparison:
     """Compare two tensors exactly, with tolerance 0 (-0.0 and 0.0 are equal)."""
     result = compare(stage, name, original, converted, note=note)

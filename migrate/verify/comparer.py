@@ -17,8 +17,6 @@ from migrate.verify import compare, distributions, rounding
 from migrate.verify.recording import Moment, Recording, after_steps, by_step, memory_of, unpacked
 
 Array = NDArray[Any]
-#: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
-_UNITS = 2
 
 
 class Comparer:
@@ -305,7 +303,7 @@ class Comparer:
                 result = compare.exactly(stage, label, after[0], after[1], note)
             elif moved:
                 first, second, wide = moved[number]
-                second = first + _beyond(second - first, after[1], 0)
+                second = first + rounding.beyond(second - first, after[1], 0)
                 result = compare.compare(stage, label, first, second, wide, note=note, usual=usual[number])
             else:
                 result = compare.compare(stage, label, *after, note=note)
@@ -313,9 +311,7 @@ class Comparer:
             if name in self.converted.tables:
                 idle += [(one, where) for one in self._idle_rows(stage, name, after[0], after[1])]
         if len(moved) > 1:
-            apart = [np.sum([one[side] - one[0] for one in moved], axis=0) for side in range(3)]
-            ends = (steps[-1][1][0] + one for one in apart)
-            results.append((compare.compare(stage, label, *ends), "in all steps together"))
+            results.append(compare.together(stage, label, steps[-1][1][0], moved))
         if not results:
             yield compare.missing(stage, label, "it was not recorded after the same step of both programs")
             return
@@ -338,7 +334,7 @@ class Comparer:
         trained = any(name in one.gradients for one in (*self.original.passes, *sides[0]))
         idle = np.ones(np.shape(self._rows(name, whole))[:1], bool)  # rows that no gradient has moved so far
         gradients = [self._gradients_of(name, step) for step in steps] if trained else []
-        usual = rounding.usual_errors([(first, wide) for first, _, wide in gradients])
+        usual, moved = rounding.usual_errors([(first, wide) for first, _, wide in gradients]), []
         for number, step in enumerate(steps):
             noise, where = step[0].noise, f"step {number + 1}"
             if any(one.gradients.get(name) is not None for one in step[:2]):
@@ -352,16 +348,19 @@ class Comparer:
             whole = values[1]
             first, second, wide = after
             if trained:
-                first, second, wide = (value.astype(np.float64) - before for value in after)
+                moved.append([value.astype(np.float64) - before for value in after])
+                first, second, wide = moved[-1]
                 idle = idle & self._is_still(name, step[1].gradients.get(name), first)
                 strange = bool(second[idle].any())
-                second = first + _beyond(second - first, after[1], self._repeats(name, step[1]))
+                second = first + rounding.beyond(second - first, after[1], self._repeats(name, step[1]))
             result = compare.compare(stage, name, first, second, wide)
             if trained and strange:
                 result = replace(result, verdict="differs", note=rounding.joined("idle rows have moved", result.note))
             if step[0].gradients.get(name) is None:  # the pass changes it, not the optimizer
                 result = self._sure(result, first, noise, False)
             yield result, f"{'movement of' if trained else 'value after'} {where}"
+        if len(moved) > 1:
+            yield compare.together(stage, name, after[0], moved)
 
     def _sure(self, result: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value: equal where the original's own is as uncertain."""
@@ -395,10 +394,3 @@ class Comparer:
             return 0
         counts = np.bincount(gradient[0].reshape(-1), minlength=shape[0]).reshape(-1, *[1] * (len(shape) - 1))
         return self._rows(name, counts)
-
-
-def _beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
-    """Return by how much a difference exceeds what float32 can tell of values of that size; 0 where it does not."""
-    units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
-    beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
-    return beyond

@@ -27,6 +27,8 @@ _TWO_DIGITS = 1e-2
 #: Gradients below this are none: Adam's epsilon of 1e-8 makes of them a 1e-12th of a step. Products in float32 that
 #: underflow on the way leave 0 in one framework and not in the other.
 _UNDERFLOW = 1e-20
+#: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
+_UNITS = 2
 #: What is left of noise in float64, at most: its last place is 2e-9 of that of float32.
 _CANCELLED = 1e-6
 
@@ -70,6 +72,13 @@ def usual_errors(steps: Sequence[tuple[Array, Array]]) -> list[float]:
     scales = [float(np.abs(reference).max(initial=0.0)) for _, reference in steps]
     share = max((error / scale for error, scale in zip(errors, scales, strict=True) if scale), default=0.0)
     return [min(max(errors), share * scale) for scale in scales]
+
+
+def beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
+    """Return by how much a difference exceeds what float32 can tell of values of that size; 0 where it does not."""
+    units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+    beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
+    return beyond
 
 
 def is_cancelled(values: Array, reference: Array) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -76,7 +76,8 @@ def _measured(
         name: stock(table.peek, {table.keys: np.arange(theirs[name][0], dtype=np.int64)})
         for name, table in program.tables.items()
     }
-    state = _state(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
+    state = measure.taken(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
+    state = replace(state, variables={**initial, **state.variables})
     first = {**drawn, **{name: initial[name] for name in program.trained}}
     both = matching.by_original(distributions, names.variables)
     known = Recording(first, distributions=both, untrained=start_numbers(program, initial))
@@ -116,12 +117,6 @@ def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -
         trained = name in program.trained or name in wholes.values()
         found[name] = matching.Kind(value.shape, value.dtype.name, trained)
     return found
-
-
-def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], tables: Iterable[str]) -> measure.State:
-    """Return the original's values for variables with the same name and shape, and for the rows of tables."""
-    shared = {n: theirs[n] for n, own in initial.items() if n in theirs and np.shape(theirs[n]) == np.shape(own)}
-    return measure.State({**initial, **shared}, {name: theirs[name].reshape(len(theirs[name]), -1) for name in tables})
 
 
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:

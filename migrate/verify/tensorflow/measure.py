@@ -134,10 +134,11 @@ def steps(
     and variables that are not trained, go on from their own values: a fault may show in their sum alone.
     """
     restart(run, program, state)
+    trained = {name: value for name, value in state.variables.items() if name in program.trained}
     results, snapshots = [], {}
     for number, batch in enumerate(batches, start=1):
         if lead and number > 1:
-            _put(run, program, _weights(program, state, lead[number - 2].values))
+            _put(run, program, taken(lead[number - 2].values, trained, state.rows))
         losses = run(list(program.losses), batch)
         run(list(program.train), batch)
         last = number == len(batches)
@@ -151,11 +152,10 @@ def steps(
     return results, snapshots
 
 
-def _weights(program: Program, state: State, values: Mapping[str, Any]) -> State:
-    """Return those of the values that are of trained variables and tables, as these are in a state."""
-    own = {n: state.variables[n] for n in program.trained if n in state.variables and n in values}
-    known = {n: values[n] for n, one in own.items() if np.shape(values[n]) == np.shape(one)}
-    return State(known, {n: values[n].reshape(np.shape(one)) for n, one in state.rows.items() if n in values})
+def taken(values: Mapping[str, Any], own: Mapping[str, Any], tables: Iterable[str]) -> State:
+    """Return those of the original's values that variables, which have `own` values, and tables can take."""
+    known = {n: values[n] for n, one in own.items() if n in values and np.shape(values[n]) == np.shape(one)}
+    return State(known, {n: values[n].reshape(len(values[n]), -1) for n in tables if n in values})
 
 
 def after_step(

@@ -325,16 +325,18 @@ def test_each_step_counts_where_it_begins_with_the_originals_weights(name: str) 
     assert "item [idle rows]" in {one.name for one in pair.steps("optimizer")}
 
 
-def test_faults_of_a_last_place_add_up_where_each_step_begins_with_the_originals_weights() -> None:
+@pytest.mark.parametrize("follower", ["original", "converted"])
+def test_faults_of_a_last_place_add_up_where_each_step_begins_with_equal_weights(follower: str) -> None:
     start = np.ones((2, 1), np.float32)
 
-    def side(by: float, **told: Any) -> Recording:
-        steps = [Moment([ONE], values={"w": (start - 0.01 * (at + 1) + by).astype(np.float32)}) for at in range(100)]
-        return Recording({"w": start}, steps={"optimizer": steps}, weights={"w": start}, **told)
+    def side(name: str, by: float) -> Recording:
+        values = [(start - 0.01 * (at + 1) + by).astype(np.float32) for at in range(100)]
+        steps = [Moment([ONE], gradients={"w": start}, values={"w": one}) for one in values]
+        return Recording({"w": start}, [], {"optimizer": steps}, {"w": start}, follows=name == follower)
 
     def verdict(by: float) -> str:
-        results = Comparer(side(0.0), side(by, follows=True)).steps("optimizer")
-        return next(one.verdict for one in results if one.name == "w")
+        results = Comparer(side("original", 0.0), side("converted", by)).steps("optimizer")
+        return next(one.verdict for one in results if one.name == "w" and one.stage == "optimizer")
 
     assert [verdict(0.0), verdict(6e-8)] == ["equal", "differs"]
 

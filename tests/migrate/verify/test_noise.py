@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate.verify import compare, comparer, rounding
+from migrate.verify import compare, rounding
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.trainer import folder
 from migrate.verify.paddle.trainer.common import dense
@@ -55,8 +55,8 @@ def test_static_graphs_have_gradients_of_which_float64_leaves_nothing(factor: in
 def test_a_movement_is_known_to_the_last_places_of_the_weight() -> None:
     weight = np.array([1.0, 8.0, 1e-3], np.float32)
     unit = np.spacing(weight).astype(np.float64)
-    assert not comparer._beyond(2 * unit, weight, 0).any() and (comparer._beyond(3 * unit, weight, 0) == unit).all()
-    assert (comparer._beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
+    assert not rounding.beyond(2 * unit, weight, 0).any() and (rounding.beyond(3 * unit, weight, 0) == unit).all()
+    assert (rounding.beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
 
 
 def test_rows_stand_for_an_array_that_changes_little() -> None:
