@@ -1,6 +1,6 @@
 """Twins of the original, whose tables begin with rows that are moved in the last digit: how far does it drift itself?
 
-Both proofs, of a rewritten graph and of a converted program, ask such twins. Pure numpy.
+Proofs of rewritten graphs ask such twins. Pure numpy.
 """
 
 from __future__ import annotations

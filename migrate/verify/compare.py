@@ -38,15 +38,9 @@ def compare(
 ) -> Comparison:
     """Compare two tensors; different shapes give the verdict `differs`, rounding alone does not.
 
-    Args:
-        stage: see `Comparison.stage`.
-        name: name of the tensor.
-        original: the values of the original in float32.
-        converted: the values of the converted model.
-        reference: the values of the original computed in float64; None, or the original's own, where there are none.
-        kind: `output` (rows of a batch: must not all be the same), `gradient` (must not be all zero) or `tensor`.
-        note: text to show beside the verdict.
-        usual: how far the original is from float64 at other steps.
+    `reference` are the values of the original computed in float64; None, or its own, where there are none, and `usual`
+    is how far it is from them at other steps. The kind is `output` (rows of a batch: must not all be the same),
+    `gradient` (must not be all zero) or `tensor`.
     """
     first, second = np.asarray(original), np.asarray(converted)
     size, far = int(first.size), float("inf")
@@ -71,6 +65,12 @@ def compare(
     if errors[0]:  # else the reference is the original itself
         result = replace(result, original_error=errors[0], converted_error=errors[1])
     return result if reference is None else rounding.by_float64(result, first, second, np.asarray(reference), usual)
+
+
+def together(stage: str, name: str, last: Array, moved: Sequence[Sequence[Array]]) -> tuple[Comparison, str]:
+    """Compare all movements of a weight together, given its last values: each may be off by less than is seen in it."""
+    first, second, wide = (last + sum(one[side] - one[0] for one in moved) for side in range(3))
+    return compare(stage, name, first, second, wide), "in all steps together"
 
 
 def exactly(stage: str, name: str, original: Array, converted: Array, note: str = "") -> Comparison:
@@ -114,12 +114,7 @@ def numbers(gradient: Any) -> Array:
 
 
 def by_id(gradients: Sequence[Any], without: int | None = None) -> list[Array]:
-    """Return gradients of one variable as rows [ids, dim]: sums for each id that any of them has.
-
-    Args:
-        gradients: arrays, (ids, rows), or None.
-        without: an id that is left out.
-    """
+    """Return gradients, arrays or (ids, rows) or None, as rows [ids, dim]: sums for each id that any has but one."""
     sparse, dim = [], 1
     for gradient in gradients:
         values = np.zeros(0) if gradient is None else np.atleast_1d(numbers(gradient))
@@ -159,6 +154,28 @@ def scatter(keys: Array, values: Array, rows: int, dtype: Any = np.float64) -> A
         return np.full_like(dense, np.nan)
     np.add.at(dense, keys, values)
     return dense
+
+
+def alike(sides: Sequence[Any]) -> list[Array]:
+    """Return values in the shape of the converted program's, whose rows of a vector have a second axis."""
+    shape = np.shape(sides[1])
+    return [side.reshape(shape) if side.size == sides[1].size else side for side in sides]
+
+
+def by_row(values: Array) -> Array:
+    """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
+    return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
+
+
+def any_by_row(values: Any) -> Array:
+    """Return whether each row has a number other than 0."""
+    rows: Array = (np.asarray(values) != 0).reshape(len(values), -1).any(axis=1)
+    return rows
+
+
+def flat(values: Sequence[Any]) -> Array:
+    """Return all numbers of arrays of any shapes [n]."""
+    return np.concatenate([np.asarray(value).reshape(-1) for value in values]) if values else np.zeros(0)
 
 
 def failures(comparisons: Iterable[Comparison]) -> list[Comparison]:

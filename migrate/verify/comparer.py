@@ -17,8 +17,6 @@ from migrate.verify import compare, distributions, rounding
 from migrate.verify.recording import Moment, Recording, after_steps, by_step, memory_of, unpacked
 
 Array = NDArray[Any]
-#: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
-_UNITS = 2
 
 
 class Comparer:
@@ -35,13 +33,23 @@ class Comparer:
         self._notes = notes
         self.original, self.converted = original, converted
         self.reference = original if reference is None else reference
-        self._sides = original, converted, self.reference
         self._unsure: set[str] = set()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on how the recordings were made."""
-        return self._notes
+        """Return how the recordings were made, and which ids gave up their buckets."""
+        if not self.converted.freed:
+            return self._notes
+        freed = ", ".join(f"`{name}`" for name in self.converted.freed)
+        return (
+            *self._notes,
+            f"each id of {freed} has a row of its own, in place of its bucket's: after the first step that trains "
+            "them, the rows of one bucket differ on purpose, and later steps are not compared",
+        )
+
+    @property
+    def _sides(self) -> tuple[Recording, Recording, Recording]:
+        return self.original, self.converted, self.reference
 
     def undetermined(self) -> set[str]:
         """Return the weights whose gradients or running values these batches do not determine, in the original either.
@@ -63,7 +71,25 @@ class Comparer:
 
     @functools.cached_property
     def _all(self) -> Sequence[Comparison]:
-        return tuple(self._stages())
+        return self._compared()
+
+    def _compared(self) -> tuple[Comparison, ...]:
+        compared = ((one, self.converted.apart.get(one.stage, "")) for one in self._stages())
+        return tuple(
+            compare.change_of_values(one, reason) if reason and one.verdict == "differs" else one
+            for one, reason in (*compared, *self._of_shared_buckets())
+        )
+
+    def _of_shared_buckets(self) -> Iterator[tuple[Comparison, str]]:
+        """Yield comparisons of the rows of ids that shared a bucket in a step, and why they may differ."""
+        for stage, steps in self.converted.steps.items():
+            for step, own in zip(steps, self.original.steps.get(stage, ()), strict=False):
+                for name, (rows, values) in step.shared.items():
+                    trained = rows != self.converted.padding.get(name)
+                    if trained.any() and name in own.values:
+                        whole = unpacked(own.values[name], self.original.weights[name])[rows[trained]]
+                        one = compare.compare(stage, f"{name} [ids that shared a bucket]", whole, values[trained])
+                        yield one, "rows of one bucket are trained separately, on purpose"
 
     def _stages(self) -> Iterator[Comparison]:
         yield from self.initial()
@@ -95,8 +121,10 @@ class Comparer:
             if name in self.original.initial:
                 distribution = self.original.distributions.get(name)
                 both = distribution, self.converted.distributions.get(name, distribution)
-                values = [self._rows(name, value) for value in _alike([self.original.initial[name], second])]
-                yield distributions.compare_initial(self._label(name), values[0], values[1], *both)
+                first, second = compare.alike([self.original.initial[name], second])
+                if name in self.converted.padding:
+                    first, second = (np.delete(one, self.converted.padding[name], axis=0) for one in (first, second))
+                yield distributions.compare_initial(self._label(name), first, second, *both)
         for name, number in self.original.untrained.items():
             own = self.converted.untrained.get(name, number)
             if number != own and not math.isnan(number):
@@ -140,11 +168,13 @@ class Comparer:
         if of_rows:
             shapes = [np.shape(rows) for rows in sides[1]]
             values = [
-                compare.concatenated([_by_row(np.reshape(v, shape)) for v, shape in zip(side, shapes, strict=True)])
+                compare.concatenated(
+                    [compare.by_row(np.reshape(v, shape)) for v, shape in zip(side, shapes, strict=True)]
+                )
                 for side in sides
             ]
         else:
-            values = [np.concatenate(side) if varied else _flat(side) for side in sides]
+            values = [np.concatenate(side) if varied else compare.flat(side) for side in sides]
         result = compare.compare(stage, name, *values, kind="output" if varied else "tensor")
         if stage not in ("running", "metrics"):
             return result
@@ -153,17 +183,13 @@ class Comparer:
     def _losses(self, stage: str, sides: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield comparisons of losses over batches, or before each step, with those of steps in their order."""
         for number, name in enumerate(self.original.losses):
-            joined = compare.stacked if self.original.varied else _flat
+            joined = compare.stacked if self.original.varied else compare.flat
             values = [joined([one.losses[number] for one in side]) for side in sides]
             varied = self.original.varied and len(values[0]) > 1
             result = compare.compare(stage, name, *values, kind="output" if varied else "tensor")
             if sides[0] is not self.original.passes:
-                result = by_step(self.of_loss(result, number, values), *values)
+                result = by_step(result, *values)
             yield result
-
-    def of_loss(self, result: Comparison, number: int, values: Sequence[Array]) -> Comparison:
-        """Return what a loss over steps says, its `values` on each side; itself where nothing else is known."""
-        return result
 
     def _gradient_names(self) -> list[str]:
         sides = (self.original, self.converted)
@@ -199,7 +225,7 @@ class Comparer:
         """Return the gradients of a variable on all batches: in the original, the converted program, and float64."""
         moments = list(zip(*(side.passes for side in self._sides), strict=True))
         by_batch = [self._gradients_of(name, one) for one in moments]
-        return [_flat(side) for side in zip(*by_batch, strict=True)]
+        return [compare.flat(side) for side in zip(*by_batch, strict=True)]
 
     def _gradients_of(self, name: str, moments: Sequence[Moment]) -> list[Array]:
         """Return the gradients of a variable in one moment of each side, but for the padding row.
@@ -216,13 +242,19 @@ class Comparer:
         return [self._rows(name, np.zeros_like(like) if one is None else np.asarray(one)) for one in gradients]
 
     def _rows(self, name: str, value: Array) -> Array:
-        """Return the values without the padding row, which Paddle trains under `sparse=True`, but never reads."""
+        """Return the values without the padding row, which Paddle trains under `sparse=True`, but never reads.
+
+        Buckets that several ids shared in the steps are left out as well: their ids are compared by themselves.
+        """
         padding = self.converted.padding.get(name)
-        return value if padding is None else np.delete(value, padding, axis=0)
+        moments = [one for steps in self.converted.steps.values() for one in steps if name in one.shared]
+        out = [*(one.shared[name][0] for one in moments), *([] if padding is None else [np.array([padding])])]
+        return np.delete(value, np.concatenate(out), axis=0) if out else value
 
     def steps(self, stage: str) -> Iterator[Comparison]:
         """Yield comparisons of the losses, and for each tensor that of its worst step."""
-        moments = [side.steps.get(stage, self.original.steps[stage]) for side in self._sides]
+        count = len(self.converted.steps[stage]) if self.converted.freed else None  # the original may make more
+        moments = [side.steps.get(stage, self.original.steps[stage])[:count] for side in self._sides]
         alone = self.original.follows and not self.original.passes  # of a program, only steps are known
         yield from self._losses("loss" if alone else stage, moments)
         names = dict.fromkeys(name for one in moments[0] for name in one.values)
@@ -244,39 +276,56 @@ class Comparer:
         return name in self.original.initial and name in self.converted.initial.keys() - self.converted.tables.keys()
 
     def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
-        """Yield the comparison of a variable after its worst step, and of rows that the original never changed."""
-        results, label, last = [], self._label(name), None
-        start = self.original.weights.get(name)
+        """Yield the comparison of a variable after its worst step, and of rows that the original never changed.
+
+        Where each step begins with the original's weights, it is of how far they move in each, and in all together.
+        """
+        label, steps, moved, idle, results = self._label(name), [], [], [], []
+        start = before = self.original.weights.get(name)
+        moves = self.converted.follows and name in self.original.initial
         for at, sides in enumerate(zip(*(after_steps(name, start, steps) for steps in moments), strict=True)):
-            if all(side is not None for side in sides):
-                last = [self._rows(name, side) for side in _alike(sides)]
-                note = moments[1][at].notes.get(name, "")
-                if last[0].dtype.kind == "f":
-                    result = compare.compare(stage, label, *last, note=note)
-                else:
-                    result = compare.exactly(stage, label, last[0], last[1], note)
-                result = self.of_step(result, at, name)
-                result = replace(result, verdict="differs") if note else result
-                results.append((result, f"at step {at + 1}"))
-        if last is None:
+            if any(side is None for side in sides):
+                before = None  # as of large ones, of which the last values alone are known
+                continue
+            after = [self._rows(name, side) for side in compare.alike(sides)]
+            if moves and before is not None and len({one.shape for one in after}) == 1:
+                before = self._rows(name, compare.alike([before, sides[1]])[0])
+                moved.append([value.astype(np.float64) - before for value in after])
+            before = sides[0]
+            steps.append((at, after))
+        if steps and name in self.converted.freed and not steps[0][1][0].size:
+            return  # ids share all buckets, and are compared by themselves
+        usual = rounding.usual_errors([(first, wide) for first, _, wide in moved])
+        moved = moved if len(moved) == len(steps) else []
+        for number, (at, after) in enumerate(steps):
+            where, note = f"at step {at + 1}", moments[1][at].notes.get(name, "")
+            if after[0].dtype.kind != "f":
+                result = compare.exactly(stage, label, after[0], after[1], note)
+            elif moved:
+                first, second, wide = moved[number]
+                second = first + rounding.beyond(second - first, after[1], 0)
+                result = compare.compare(stage, label, first, second, wide, note=note, usual=usual[number])
+            else:
+                result = compare.compare(stage, label, *after, note=note)
+            results.append((replace(result, verdict="differs") if note else result, where))
+            if name in self.converted.tables:
+                idle += [(one, where) for one in self._idle_rows(stage, name, after[0], after[1])]
+        if len(moved) > 1:
+            results.append(compare.together(stage, label, steps[-1][1][0], moved))
+        if not results:
             yield compare.missing(stage, label, "it was not recorded after the same step of both programs")
             return
         yield compare.worst(*zip(*results, strict=True))
-        if name in self.converted.tables:
-            yield from self.idle_rows(stage, name, last[0], last[1])
+        if idle:
+            yield compare.worst(*zip(*idle, strict=True))
 
-    def idle_rows(self, stage: str, name: str, first: Array, second: Array) -> Iterator[Comparison]:
-        """Yield a comparison of the rows that the original never changed, which must be exactly unchanged."""
-        start = self.original.weights[name].reshape(first.shape)
+    def _idle_rows(self, stage: str, name: str, first: Array, second: Array) -> Iterator[Comparison]:
+        """Yield a comparison of the rows that the original has not changed yet, which must be exactly unchanged."""
+        start = self._rows(name, self.original.weights[name]).reshape(first.shape)
         idle = (start == first).reshape(len(first), -1).all(axis=1)
         if idle.any() and first.shape == second.shape:
-            yield compare.exactly(
-                stage, self._label(name, "idle rows"), first[idle], second[idle], "first and last values"
-            )
-
-    def of_step(self, result: Comparison, at: int, name: str) -> Comparison:
-        """Return what the values after a step say; itself where nothing else is known."""
-        return result
+            label = self._label(name, "idle rows")
+            yield compare.exactly(stage, label, first[idle], second[idle], "first and last values")
 
     def _movements(self, stage: str, name: str, sides: Sequence[Sequence[Moment]]) -> Iterator[tuple[Comparison, str]]:
         """Yield the comparisons of a weight at each step, and where each is: its gradient, and how far it moves."""
@@ -285,7 +334,7 @@ class Comparer:
         trained = any(name in one.gradients for one in (*self.original.passes, *sides[0]))
         idle = np.ones(np.shape(self._rows(name, whole))[:1], bool)  # rows that no gradient has moved so far
         gradients = [self._gradients_of(name, step) for step in steps] if trained else []
-        usual = rounding.usual_errors([(first, wide) for first, _, wide in gradients])
+        usual, moved = rounding.usual_errors([(first, wide) for first, _, wide in gradients]), []
         for number, step in enumerate(steps):
             noise, where = step[0].noise, f"step {number + 1}"
             if any(one.gradients.get(name) is not None for one in step[:2]):
@@ -299,25 +348,27 @@ class Comparer:
             whole = values[1]
             first, second, wide = after
             if trained:
-                first, second, wide = (value.astype(np.float64) - before for value in after)
+                moved.append([value.astype(np.float64) - before for value in after])
+                first, second, wide = moved[-1]
                 idle = idle & self._is_still(name, step[1].gradients.get(name), first)
                 strange = bool(second[idle].any())
-                second = first + _beyond(second - first, after[1], self._repeats(name, step[1]))
+                second = first + rounding.beyond(second - first, after[1], self._repeats(name, step[1]))
             result = compare.compare(stage, name, first, second, wide)
             if trained and strange:
                 result = replace(result, verdict="differs", note=rounding.joined("idle rows have moved", result.note))
             if step[0].gradients.get(name) is None:  # the pass changes it, not the optimizer
                 result = self._sure(result, first, noise, False)
             yield result, f"{'movement of' if trained else 'value after'} {where}"
+        if len(moved) > 1:
+            yield compare.together(stage, name, after[0], moved)
 
     def _sure(self, result: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value: equal where the original's own is as uncertain."""
-        uncertain = noise.get(result.name, 0.0)
-        if rounding.is_undetermined(result, first, uncertain):
-            self._unsure.add(result.name)
-            wide = None if self.reference is self.original else self.reference.noise.get(result.name)
-            result = rounding.undetermined_by_noise(result, first, uncertain, wide)
-        return rounding.by_noise(result, first, uncertain, self.largest if gradient else 0.0)
+        wide = None if self.reference is self.original else self.reference.noise.get(result.name)
+        largest = self.largest if gradient else 0.0
+        result, is_sure = rounding.by_noise(result, first, noise.get(result.name, 0.0), largest, wide)
+        self._unsure |= set() if is_sure else {result.name}
+        return result
 
     @functools.cached_property
     def largest(self) -> float:
@@ -331,8 +382,10 @@ class Comparer:
         if not movement.ndim or gradient is None:
             return np.zeros(movement.shape[:1], bool)
         count = len(self.original.weights[name])
-        touched = np.isin(np.arange(count), gradient[0]) if isinstance(gradient, tuple) else _any_by_row(gradient)
-        return ~(self._rows(name, touched) | _any_by_row(movement))
+        touched = (
+            np.isin(np.arange(count), gradient[0]) if isinstance(gradient, tuple) else compare.any_by_row(gradient)
+        )
+        return ~(self._rows(name, touched) | compare.any_by_row(movement))
 
     def _repeats(self, name: str, step: Moment) -> Array | int:
         """Return how often each row was looked up: Paddle's SGD rounds a row as often as it adds to it."""
@@ -341,30 +394,3 @@ class Comparer:
             return 0
         counts = np.bincount(gradient[0].reshape(-1), minlength=shape[0]).reshape(-1, *[1] * (len(shape) - 1))
         return self._rows(name, counts)
-
-
-def _beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
-    """Return by how much a difference exceeds what float32 can tell of values of that size; 0 where it does not."""
-    units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
-    beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
-    return beyond
-
-
-def _alike(sides: Sequence[Any]) -> list[Array]:
-    """Return values in the shape of the converted program's, whose rows of a vector have a second axis."""
-    shape = np.shape(sides[1])
-    return [side.reshape(shape) if side.size == sides[1].size else side for side in sides]
-
-
-def _by_row(values: Array) -> Array:
-    """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
-    return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
-
-
-def _any_by_row(values: Any) -> Array:
-    rows: Array = (np.asarray(values) != 0).reshape(len(values), -1).any(axis=1)
-    return rows
-
-
-def _flat(values: Sequence[Any]) -> Array:
-    return np.concatenate([np.asarray(value).reshape(-1) for value in values]) if values else np.zeros(0)

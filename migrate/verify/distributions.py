@@ -78,12 +78,7 @@ def compare_initial(
 ) -> Comparison:
     """Compare initial values of both programs: of constants exactly, of random values by their distributions.
 
-    Args:
-        label: the name of the variable.
-        first: the values of the original.
-        second: those of the converted program.
-        original: the distribution of the original's values; None where they are not random.
-        converted: the same of the converted program.
+    A distribution is None where the values are not random.
     """
     if original is None:
         same = first.size and (first == first.flat[0]).all()

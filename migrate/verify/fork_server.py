@@ -61,13 +61,7 @@ class Server:
         atexit.register(_end, process, os.getpid())
 
     def fork(self, arguments: list[str], environment: Mapping[str, str], folder: Path, output: int) -> Forked:
-        """Start a worker.
-
-        Args:
-            arguments: of `worker.main`.
-            environment: its environment variables.
-            folder: where the request may be written.
-            output: the file to which it writes.
+        """Start a worker with arguments of `worker.main`; the request goes to `folder`, what it prints to `output`.
 
         Raises:
             OSError: the server has ended, because what it imports is missing or crashed it.

@@ -23,7 +23,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
     if schema is None or schema.inputs:
         from migrate.verify.paddle.trainer import folder
 
-        if folder.has_trainer(original) and _is_paddle(original):
+        if folder.has_trainer(original) and (Path(original).is_dir() or "paddle" in imports(original)):
             _check_written(original, converted, "give the folder that `migrate convert` wrote")
             _take_none(settings)
             workers.prepare()  # TensorFlow is imported while the original runs
@@ -41,8 +41,6 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
     if "paddle" in kind & into and schema is None:
         from migrate.verify.paddle.program.pair import verify as verify_program
 
-        if settings.changed or settings.ids:
-            raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
         return verify_program(original, converted, settings)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle
@@ -50,7 +48,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         _take_none(settings)
         workers.prepare()
         return verify_paddle(original, converted, schema, settings)
-    if {"tensorflow", "keras"} & (kind | _of_modules(original)):
+    beside = (packages(tree) for tree in trees(Path(original), Path(original).parent))
+    if {"tensorflow", "keras"} & kind.union(*beside):
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow
 
         return verify_tensorflow(original, converted, settings)
@@ -62,10 +61,6 @@ def _take_none(settings: Settings) -> None:
         raise MigrateError(
             f"`{' '.join(settings.arguments)}`: only TensorFlow programs take arguments; give --set for a Paddle model"
         )
-
-
-def _is_paddle(path: str) -> bool:
-    return Path(path).is_dir() or "paddle" in imports(path)
 
 
 def _check_written(original: str, converted: str, remedy: str) -> None:
@@ -93,8 +88,3 @@ def imports(path: str) -> set[str]:
         where, why = (f"line {error.lineno} ", error.msg) if isinstance(error, SyntaxError) else ("", error)
         raise MigrateError(f"{path}: {where}is not valid Python ({why}); correct it") from error
     return packages(tree)
-
-
-def _of_modules(path: str) -> set[str]:
-    """Return the packages that a program imports, also those that only the modules beside it do."""
-    return {name for tree in trees(Path(path), Path(path).parent) for name in packages(tree)}

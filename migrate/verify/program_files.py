@@ -27,12 +27,7 @@ _ONLY_V1 |= {"set_random_seed", "app"}
 
 
 def trees(program: Path, directory: Path) -> Iterator[ast.Module]:
-    """Yield the syntax trees of a program and of what it imports from its folders; what is no Python is left out.
-
-    Args:
-        program: the file that is run.
-        directory: a folder in which modules are also found.
-    """
+    """Yield the syntax trees of a program and of what it imports from its folder or `directory`, if it is Python."""
     pending, seen = [program.resolve()], set[Path]()
     while pending:
         file = pending.pop(0)

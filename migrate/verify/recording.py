@@ -50,7 +50,8 @@ class Recording:
     distributions: Mapping[str, Distribution | None] = field(default_factory=dict)
     losses: Sequence[str] = ("loss",)  #: their names in the report
     varied: bool = False  #: whether weights are such that outputs and losses of all batches cannot be the same
-    follows: bool = False  #: whether each step begins with the converted program's weights and has its gradients
+    #: whether each step begins with the weights of the other program; Paddle's original has its gradients, too
+    follows: bool = False
     noise: Mapping[str, float] = field(default_factory=dict)  #: the largest of all moments
     padding: Mapping[str, int] = field(default_factory=dict)  #: rows that are not compared
     optimizers: Mapping[str, Any] = field(default_factory=dict)  #: class names; of tables (title, classes alike)
@@ -103,13 +104,9 @@ class Held:
 
 
 def by_step(found: Comparison, original: Array, converted: Array, reference: Array | None = None) -> Comparison:
-    """Return the comparison of a loss over steps, with the losses; unchanged where a step has several numbers.
+    """Return the comparison of a loss [steps] with the losses; unchanged where a step has several numbers.
 
-    Args:
-        found: the comparison of these losses.
-        original: one number a step [steps].
-        converted: the same of the converted program.
-        reference: the same of the original in float64; None, or the original's own, where there is no float64 run.
+    `reference` are those of the original in float64; None, or the original's own, where there is no float64 run.
     """
     sides = [np.asarray(side, np.float64) for side in (original, converted)]
     if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
@@ -122,11 +119,7 @@ def by_step(found: Comparison, original: Array, converted: Array, reference: Arr
 
 
 def held_in(widths: Mapping[str, tuple[int, int]]) -> dict[str, Held]:
-    """Return what the tables of this process hold, by name; tables that are not live any more are left out.
-
-    Args:
-        widths: table -> (its dim, floats of all optimizer slots of a row).
-    """
+    """Return what the live tables of this process hold, given the dim and the floats of all slots of a row of each."""
     import runtime  # only in the process of the converted program
 
     live = {one.name: one for one in runtime.status().tables}
@@ -146,13 +139,10 @@ def held_by(weights: Mapping[str, Any], session: Any) -> dict[str, Held]:
 
 
 def memory_of(table: str, held_: Held | None, values: Sequence[Array], slots: Sequence[Array] | None) -> list[Memory]:
-    """Return what a table takes beside its variable; nothing where the table does not hold just the variable's rows.
+    """Return what a table takes beside its variable, whose parts may lie side by side in `values`.
 
-    Args:
-        table: the table's name.
-        held_: what the table holds; None if it is unknown.
-        values: the variable, or its parts side by side.
-        slots: the optimizer's variables for it; None where they are not known, but are those of the table.
+    There is nothing to tell where the table does not hold just the variable's rows. The slots are the optimizer's
+    variables for it; None where they are not known, but are those of the table.
     """
     if held_ is None or any(len(value) != held_.rows for value in values):
         return []

@@ -1,9 +1,9 @@
 """Tells rounding from a fault: where two tensors differ beyond the tolerance, what the original's own digits are worth.
 
-Float32 has fewer digits than the tolerance asks for where terms cancel or where steps magnify the last place. Three
+Float32 has fewer digits than the tolerance asks for where terms cancel or where the last place is magnified. Two
 witnesses can say so, each about the original alone: its values in float64 (`by_float64`, which every comparison asks),
-its gradients with weights moved in the last place (`by_noise`, measured of Paddle's layers), and its training from such
-weights (`drift`). What none of them explains differs.
+and its gradients with weights moved in the last place (`by_noise`, measured of Paddle's layers). What neither explains
+differs. Rounding does not add up from step to step, as each begins with the same weights in both programs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _TWO_DIGITS = 1e-2
 #: Gradients below this are none: Adam's epsilon of 1e-8 makes of them a 1e-12th of a step. Products in float32 that
 #: underflow on the way leave 0 in one framework and not in the other.
 _UNDERFLOW = 1e-20
+#: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
+_UNITS = 2
 #: What is left of noise in float64, at most: its last place is 2e-9 of that of float32.
 _CANCELLED = 1e-6
 
@@ -41,12 +43,8 @@ def by_float64(
     float64 leaves nothing of either, as of the gradient of a bias that a softmax cancels out. Where both are that far
     from float64 that no two digits are left, it is `undetermined`.
 
-    Args:
-        result: the comparison with the tolerance.
-        original: the values of the original in float32.
-        converted: the values of the converted model.
-        reference: the values of the original in float64; where they are the original's own, nothing is explained.
-        usual: how far the original is from float64 at other steps (`usual_errors`), which this one may hit by chance.
+    `reference` are the values of the original in float64; where they are its own, nothing is explained. `usual` is how
+    far the original is from float64 at other steps (`usual_errors`), which this one may hit by chance.
     """
     if result.verdict != "differs" or reference.shape != original.shape or not np.isfinite(result.max_abs):
         return result
@@ -76,86 +74,47 @@ def usual_errors(steps: Sequence[tuple[Array, Array]]) -> list[float]:
     return [min(max(errors), share * scale) for scale in scales]
 
 
+def beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
+    """Return by how much a difference exceeds what float32 can tell of values of that size; 0 where it does not."""
+    units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+    beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
+    return beyond
+
+
 def is_cancelled(values: Array, reference: Array) -> bool:
     """Return whether values are 0, or so close to it in float64 that all of them is rounding."""
     size = float(np.abs(values).max(initial=0.0))
     return float(np.abs(reference).max(initial=0.0)) <= _CANCELLED * size
 
 
-def by_noise(result: Comparison, original: Array, noise: float, largest: float) -> Comparison:
-    """Return the result of a gradient, as equal if the original's own gradient is about as uncertain.
+def by_noise(
+    result: Comparison, original: Array, noise: float, largest: float, wide: float | None = None
+) -> tuple[Comparison, bool]:
+    """Return the result of a gradient with what the original's own noise says of it, and whether it leaves two digits.
 
-    Args:
-        result: the comparison.
-        original: the original's gradient. If float64 leaves nothing of it, all of it is noise, such as that of a bias
-            that a softmax cancels out.
-        noise: by how much the original's own gradient changes when its weights change by one unit in the last place.
-        largest: the largest element of the gradients of all weights; noise that exceeds the gradient itself must be
-            small beside it.
+    `noise` is by how much the gradient changes when weights change by one unit in the last place. A difference that is
+    about as small is equal. If float64 leaves nothing of the gradient, all of it is noise, as of a bias that a softmax
+    cancels out. Noise that leaves no two digits must be small beside `largest`, the largest element of the gradients
+    of all weights; else the gradient is `undetermined`, if it is so by its noise in float64, `wide`, as well: one that
+    float64 determines breaks a tie by chance in float32 alone, or one of the programs is wrong.
     """
-    if not _is_open(result):
-        return result
-    size = float(np.abs(original).max(initial=0.0))
-    cancelled = result.scale <= _CANCELLED * size
-    uncertain = max(noise, size) if cancelled else noise
+    if result.verdict not in ("differs", "undetermined") or not np.isfinite(result.max_abs):
+        return result, True
+    size, least = float(np.abs(original).max(initial=0.0)), _TWO_DIGITS * result.scale
     if result.max_abs <= _UNDERFLOW:
-        return _equal(result, "nothing but underflow")
-    if result.max_abs > _FARTHER * uncertain:
-        return result
-    if cancelled:
-        return _equal(result, f"0 but for rounding, {size:.1e}")
-    if noise <= max(_TWO_DIGITS * result.scale, TOLERANCE * largest):
-        return _equal(result, f"within the original's own noise, {noise:.1e}")
-    return result
-
-
-def is_undetermined(result: Comparison, original: Array, noise: float) -> bool:
-    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either.
-
-    One of which float64 leaves nothing is determined: it is 0.
-    """
-    if not _is_open(result) or result.scale <= _CANCELLED * float(np.abs(original).max(initial=0.0)):
-        return False
-    return noise > _TWO_DIGITS * result.scale and result.max_abs <= _FARTHER * noise
-
-
-def undetermined_by_noise(result: Comparison, original: Array, noise: float, wide: float | None) -> Comparison:
-    """Return the comparison of a gradient for which `is_undetermined` holds, as `undetermined` if float64 says why.
-
-    A float64 that determines the gradient leaves the verdict as it is: then only float32 breaks a tie by chance, or
-    one of the programs is wrong.
-
-    Args:
-        result: the comparison, whose scale is that of the original in float64.
-        original: the original's gradient in float32.
-        noise: by how much that changes when the weights change by one unit in the last place.
-        wide: the same of the original in float64, with the last place of float64. None: it was not measured.
-    """
-    size = float(np.abs(original).max(initial=0.0))
-    if wide is None:
-        return result
-    if wide > _TWO_DIGITS * result.scale:
-        return _undetermined(result, f"undetermined in float64, too, where it changes by {wide:.1e}")
-    if result.scale <= _TWO_DIGITS * noise and size <= _FARTHER * noise:
-        return _undetermined(result, f"nothing but rounding in float32, {noise:.1e}")
-    return result
-
-
-def by_drift(result: Comparison, moved: float) -> Comparison:
-    """Return a difference of training steps that the original shows from itself, too; `undetermined` if that is large.
-
-    Args:
-        result: the comparison.
-        moved: by how much the original changes when its first rows change by one unit in the last place.
-    """
-    reason = f"as far apart as the original from itself, its first rows moved in the last digit: {moved:.1e}"
-    small = max(moved, result.max_abs) <= _TWO_DIGITS * result.scale
-    return _equal(result, reason) if small else _undetermined(result, reason)
-
-
-def _is_open(result: Comparison) -> bool:
-    """Return whether another witness may still explain a difference."""
-    return result.verdict in ("differs", "undetermined") and bool(np.isfinite(result.max_abs))
+        return _equal(result, "nothing but underflow"), True
+    cancelled = result.scale <= _CANCELLED * size
+    if result.max_abs > _FARTHER * (max(noise, size) if cancelled else noise):
+        return result, True
+    if cancelled:  # it is determined: it is 0
+        return _equal(result, f"0 but for rounding, {size:.1e}"), True
+    if noise <= max(least, TOLERANCE * largest):
+        return _equal(result, f"within the original's own noise, {noise:.1e}"), noise <= least
+    if wide is not None and wide > least:
+        return _undetermined(result, f"undetermined in float64, too, where it changes by {wide:.1e}"), False
+    if wide is not None and result.scale <= _TWO_DIGITS * noise and size <= _FARTHER * noise:
+        return _undetermined(result, f"nothing but rounding in float32, {noise:.1e}"), False
+    return result, False
 
 
 def _equal(result: Comparison, reason: str) -> Comparison:

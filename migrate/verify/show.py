@@ -138,24 +138,19 @@ def _said(verdict: str) -> str:
 
 
 def make_report(result: Verification, schema: str | None) -> Report:
-    """Return the report: the files, the stage `verify` and all comparisons."""
-    inputs = [_input(path, _kind(path)) for given in (result.original, result.converted) for path in _files(given)]
-    inputs += [_input(schema, "schema")] if schema else []
+    """Return the report: the files, or the texts of a model's folder, the stage `verify` and all comparisons."""
+    inputs = []
+    for given in map(Path, (result.original, result.converted)):
+        for path in texts_of(given) if given.is_dir() else [given]:
+            packages = imports(str(path)) if path.suffix == ".py" else set[str]()
+            kind = next((name for name in ("paddle", "tensorflow") if name in packages), "other")
+            inputs.append(_input(path, kind))
+    inputs += [_input(Path(schema), "schema")] if schema else []
     stage = Stage("verify", "ok" if result.passed else "failed", sentence(result))
     command = f"migrate verify {quoted(result.original)} {quoted(result.converted)}"
     command += f" --schema {quoted(schema)}" if schema else ""
     return Report(command, __version__, tuple(inputs), (stage,), verifications=(result,))
 
 
-def _files(given: str) -> list[str]:
-    """Return the files that a path stands for: itself, or the texts of a model's folder."""
-    return [str(path) for path in texts_of(Path(given))] if Path(given).is_dir() else [given]
-
-
-def _input(path: str, kind: str) -> InputFile:
-    return InputFile(Path(path).as_posix(), hashlib.sha256(Path(path).read_bytes()).hexdigest(), kind)
-
-
-def _kind(path: str) -> str:
-    found = imports(path) if path.endswith(".py") else frozenset()
-    return "paddle" if "paddle" in found else "tensorflow" if "tensorflow" in found else "other"
+def _input(path: Path, kind: str) -> InputFile:
+    return InputFile(path.as_posix(), hashlib.sha256(path.read_bytes()).hexdigest(), kind)

@@ -55,7 +55,7 @@ def run(module: str, job: Job) -> dict[str, Any]:
         try:
             code = end_of(module, *paths)
         finally:
-            ended()
+            _watched.get().ended += 1
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
@@ -160,20 +160,15 @@ def _tail(log: Path) -> str:
     return "\n    " + "\n    ".join(lines) if lines else ""
 
 
-#: Workers of most proofs, while the number is not known.
-_USUAL = 4
-_watched: ContextVar[Progress | None] = ContextVar("watched", default=None)
-
-
 class Progress:
     """The share of a proof that is done; each worker counts the same."""
 
     def __init__(self) -> None:
-        self._ended, self._expected = 0, _USUAL
+        self.ended, self.expected = 0, 4  # as of most proofs, while it is not known
 
     def share(self) -> float:
         """Return a number from 0 to 1."""
-        return self._ended / max(self._expected, self._ended, 1)
+        return self.ended / max(self.expected, self.ended, 1)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -184,22 +179,12 @@ class Progress:
         finally:
             _watched.reset(token)
 
-    def expect(self, workers: int) -> None:
-        """Take as known how many workers will have run at the end, besides those that have ended."""
-        self._expected = self._ended + workers
 
-    def ended(self) -> None:
-        """Count a worker that has ended."""
-        self._ended += 1
+_unwatched = Progress()
+_watched: ContextVar[Progress] = ContextVar("watched", default=_unwatched)
 
 
 def expect(workers: int) -> None:
-    """Tell who watches how many workers will be run from now on."""
-    if (watching := _watched.get()) is not None:
-        watching.expect(workers)
-
-
-def ended() -> None:
-    """Tell who watches that a worker has ended."""
-    if (watching := _watched.get()) is not None:
-        watching.ended()
+    """Take as known how many workers will be run from now on."""
+    watching = _watched.get()
+    watching.expected = watching.ended + workers

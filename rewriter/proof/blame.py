@@ -11,7 +11,7 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.control import Found, run_before, run_step
 from rewriter.proof.measure import gap, where
 from rewriter.proof.paired_graphs import MovedTable, MovedUpdate, PairedGraphs
-from rewriter.proof.reach import behind, needed
+from rewriter.proof.reach import needed
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.replay import Side
 from rewriter.proof.result import Difference
@@ -208,7 +208,7 @@ def _values(side: Side, ops: Collection[str], dead: Collection[str], step: Step)
 
 
 def _readable(side: Side, ops: Collection[str], dead: Collection[str]) -> list[str]:
-    left_out = behind(side.view, written(side.view, ops)) | set(dead)
+    left_out = {*side.view.descendants(written(side.view, ops)), *dead}
     found: list[str] = []
     for op in ops:
         if op not in left_out:

@@ -91,17 +91,11 @@ class Comparison:
                 self.notes.append(f"no step trains `{table.name}`: its lookups were compared, its updates were not")
 
     def _differences(self) -> Iterator[Found]:
-        yield from self._initial()
+        yield from self._variables(0, "initial values")
+        yield from self._whole(0, "initial values")
         for number, step in enumerate(self.recording.steps, 1):
             yield from self._step(number, step)
-        yield from self._whole(len(self.recording.steps))
-
-    def _initial(self) -> Iterator[Found]:
-        yield from self._variables(0, "initial values")
-        for table in self.graphs.tables:
-            one = self.graphs.stock_rows(table.table, np.arange(table.table.rows))
-            other = self._sorted(table, np.arange(table.table.rows))[0]
-            yield from self._differ(0, "initial values", table.table.name, one, other, table)
+        yield from self._whole(len(self.recording.steps), "all rows at the end")
 
     def _step(self, number: int, step: Step) -> Iterator[Found]:
         try:
@@ -113,24 +107,15 @@ class Comparison:
             for table in self.graphs.tables:
                 yield from self._touched(number, table, ids, watched)
         except tf.errors.OpError as error:
-            yield self._failed(number, error)
+            op = error.op.name if error.op is not None else ""
+            detail = f"the rewritten graph fails at `{op}`: {reason_of(error)}"
+            yield Found(number, "the run", op, Gap(np.inf, 1.0, 0.0), detail, None)
 
     def _compared(self, number: int, values: Iterable[Valued]) -> Iterator[Found]:
         for pair, one, other in values:
             gap = self.tally.add(pair.kind, pair.item, *_keys(pair, one, other))
             if gap.differs:
                 yield Found(number, pair.kind, pair.item, gap, where(one, other), one, pair)
-
-    def _failed(self, number: int, error: tf.errors.OpError) -> Found:
-        op = error.op.name if error.op is not None else ""
-        return Found(
-            number,
-            "the run",
-            op,
-            Gap(np.inf, 1.0, 0.0),
-            f"the rewritten graph fails at `{op}`: {reason_of(error)}",
-            None,
-        )
 
     def _variables(self, number: int, kind: str) -> Iterator[Found]:
         one, other = (side.values(self.graphs.variables) for side in (self.graphs.original, self.graphs.moved))
@@ -151,11 +136,11 @@ class Comparison:
             own = slots[:, i * table.table.dim : (i + 1) * table.table.dim]
             yield from self._differ(number, "slots of touched rows", slot, stock(i), own, table, keys)
 
-    def _whole(self, steps: int) -> Iterator[Found]:
+    def _whole(self, steps: int, kind: str) -> Iterator[Found]:
         for table in self.graphs.tables:
             one = self.graphs.stock_rows(table.table, np.arange(table.table.rows))
             other = self._sorted(table, np.arange(table.table.rows))[0]
-            yield from self._differ(steps, "all rows at the end", table.table.name, one, other, table)
+            yield from self._differ(steps, kind, table.table.name, one, other, table)
 
     def _sorted(self, table: MovedTable, keys: Any) -> tuple[Any, Any]:
         """Return rows and slots of the table by sorted keys; missing rows are NaN."""

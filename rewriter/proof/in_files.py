@@ -14,7 +14,7 @@ from rewriter.graph.view import GraphView
 from rewriter.offline.multi_graph import rewrite_meta_graphs
 from rewriter.plan.plan import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
-from rewriter.proof.reach import behind, maybe_dead, needed, op_of
+from rewriter.proof.reach import maybe_dead, needed, op_of
 from rewriter.proof.recording import GIVERS, Recording, Step
 from rewriter.proof.result import Proof
 
@@ -82,8 +82,8 @@ def ends(view: GraphView, plan: Plan) -> tuple[str, ...]:
     parts |= {op for table in plan.tables for update in table.updates for op in update.ops}
     parts |= {edit.old.partition(":")[0] for edit in plan.rows}
     parts = {op for op in parts if op in view}
-    after = behind(view, parts) - parts - maybe_dead(view)
-    saved = behind(view, view.of_type(*_CHECKPOINTS))
+    after = set(view.descendants(parts)) - parts - maybe_dead(view)
+    saved = set(view.descendants(view.of_type(*_CHECKPOINTS)))
     return tuple(op for op in view.nodes if op in after - saved and not view.users(op) and not view.waiting(op))
 
 

@@ -161,7 +161,9 @@ class PairedGraphs:
 
 
 def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
-    handles = {_name(view, op): op.removesuffix("/created") for op in view.of_type(_HANDLE)}
+    handles = {
+        str(view.attribute(op, "table_name").s.decode()): op.removesuffix("/created") for op in view.of_type(_HANDLE)
+    }
     missing = [table.name for table in plan.tables if table.name not in handles]
     if missing:
         raise ValueError(
@@ -169,7 +171,7 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
         )
     bases = sorted(handles.values(), key=len, reverse=True)
     ops: dict[str, list[str]] = {}
-    for op in _in_order(view, (*LOOKUPS, _UPDATE)):
+    for op in (name for name in view.nodes if view.type(name) in (*LOOKUPS, _UPDATE)):  # in order of creation
         base = next((one for one in bases if op.startswith(f"{one}/")), None)
         if base is not None:
             ops.setdefault(base, []).append(op)
@@ -195,12 +197,3 @@ def _ids_of_rows(table: Table) -> Any:
     if table.strategy != "mod":
         return np.arange(table.rows)
     return np.concatenate([np.arange(part, table.rows, len(table.parts)) for part in range(len(table.parts))])
-
-
-def _name(view: GraphView, op: str) -> str:
-    return str(view.attribute(op, "table_name").s.decode())
-
-
-def _in_order(view: GraphView, types: tuple[str, ...]) -> list[str]:
-    """Return the ops of these types in the order of their creation."""
-    return [name for name in view.nodes if view.type(name) in types]

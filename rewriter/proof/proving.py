@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -53,7 +54,7 @@ def prove(
     """
     with tf.Graph().as_default() as graph:
         fetches = fetch_names(graph, build())
-        given = [fed_values(one) for one in _first(feeds() if callable(feeds) else feeds, steps)]
+        given = [fed_values(one) for one in itertools.islice(feeds() if callable(feeds) else feeds, steps)]
         losses = [one.name for one in graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)]
         original = graph.as_graph_def()
         plan = rewrite(graph, tables)
@@ -141,8 +142,3 @@ def _source(live: tf.Graph | None, op: str) -> str | None:
         return None if live is None else source_of(live.get_operation_by_name(op))
     except KeyError:
         return None
-
-
-def _first(feeds: Feeds, steps: int) -> Iterator[Mapping[Any, Any]]:
-    for _, one in zip(range(steps), feeds, strict=False):
-        yield one

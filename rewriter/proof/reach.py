@@ -1,4 +1,4 @@
-"""Reachability in a graph: ops that a run needs, ops that may be dead, and ops that depend on others."""
+"""Reachability in a graph: ops that a run needs, and ops that may be dead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["alive", "behind", "maybe_dead", "needed", "op_of", "tensor_of"]
+__all__ = ["alive", "maybe_dead", "needed", "op_of", "tensor_of"]
 
 _SWITCHES = ("Switch", "RefSwitch")
 _MERGES = ("Merge", "RefMerge")
@@ -35,19 +35,6 @@ def needed(view: GraphView, names: Iterable[str], fed: Collection[str] = ()) -> 
         found[op] = None
         pending.extend(tensor.op for tensor in view.inputs(op) if str(tensor) not in fed)
         pending.extend(view.controls(op))
-    return found
-
-
-def behind(view: GraphView, ops: Iterable[str]) -> set[str]:
-    """Return the ops and all ops that run after one of them."""
-    found: set[str] = set()
-    pending = deque(ops)
-    while pending:
-        op = pending.popleft()
-        if op not in found:
-            found.add(op)
-            pending.extend(use.op for use in view.users(op))
-            pending.extend(view.waiting(op))
     return found
 
 

@@ -14,7 +14,7 @@ from rewriter.analysis.candidates import VARIABLES
 from rewriter.facts import Lookup
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.paired_graphs import PairedGraphs
-from rewriter.proof.reach import alive, behind, needed, tensor_of
+from rewriter.proof.reach import alive, needed, tensor_of
 from rewriter.proof.recording import GIVERS, Step
 
 __all__ = ["Pair", "Watch", "Watched", "keys_of", "no_array", "writers", "written"]
@@ -84,7 +84,7 @@ class Watch:
         steps = (*self._updates(ops), *self._row_writes(ops))
         pairs = (*self._lookups(ops), *self._floats(step, ops), *self._gradients(ops), *steps)
         late = [
-            behind(side.view, written(side.view, side.view.nodes))
+            set(side.view.descendants(written(side.view, side.view.nodes)))
             for side in (self._graphs.original, self._graphs.moved)
         ]
         within = tuple(one for one in pairs if one.original.op in late[0] or one.moved.op in late[1])

@@ -18,7 +18,7 @@ from migrate.verify.recording import STAGE, Array, Recording
 
 Result = Mapping[str, Any]
 SIDE = "migrate.verify.keras.side"
-#: How near the first losses in float64 must be to count as those of the same computation.
+#: How near losses in float64 must be to count as those of the same computation.
 _NEAR = 1e-3
 
 
@@ -34,17 +34,17 @@ def original(job: Mapping[str, Any], traced: bool) -> dict[str, Any]:
 def in_float64(first: Result) -> Recording | str:
     """Return the recording of the original in float64, or a sentence why there is none.
 
-    Keras' default type is float64 then. A program that names float32 itself may fail by it, and dropout draws other
-    numbers in it: then the losses of the passes, which begin with the same weights, are no longer near.
+    Keras' default type is float64 then. A program that names float32 itself may fail by it, or draw other numbers: then
+    losses are no longer near, though each begins with the same weights.
     """
     workers.expect(1)
     job = {key: first[key] for key in ("path", "directory", "settings", "traced") if key in first}
     own: Recording = first["recording"]
     try:
-        wide: Recording = workers.run(SIDE, {**job, "wide": own.weights})["recording"]
+        wide: Recording = workers.run(SIDE, {**job, "wide": own.weights, "lead": own.steps.get(STAGE, ())})["recording"]
     except MigrateError as error:
         return f"no float64 reference, because the program fails in float64: {str(error).splitlines()[0][:200]}"
-    starts = [[np.array(one.losses) for one in side.passes or side.steps[STAGE][:1]] for side in (own, wide)]
+    starts = [[np.array(one.losses) for one in (*side.passes, *side.steps.get(STAGE, ()))] for side in (own, wide)]
     if not all(one.shape == two.shape and np.allclose(one, two, _NEAR) for one, two in zip(*starts, strict=True)):
         return "no float64 reference, because the program draws other random numbers in float64, or computes otherwise"
     return wide
@@ -58,7 +58,12 @@ def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
     """
     names = ("directory", "settings", "known", "traced")
     jobs = [
-        {"path": path, "state": run["recording"].weights, **{key: run[key] for key in names if key in run}}
+        {
+            "path": path,
+            "state": run["recording"].weights,
+            "lead": run["recording"].steps[STAGE],
+            **{key: run[key] for key in names if key in run},
+        }
         for run in first["runs"]
     ]
     results = zip(first["runs"], workers.run_all([(SIDE, job) for job in jobs]), strict=True)
@@ -68,7 +73,8 @@ def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
 def _matched(first: Result, second: Result, path: str) -> tuple[Result, Result]:
     """Return the results of one run, with the distributions of initial values; raises MigrateError as `converted`."""
     own, other = first["recording"], second["recording"]
-    counts = [[len(one.losses) for one in (*side.passes, *side.steps[STAGE])] for side in (own, other)]
+    most = len(other.steps[STAGE]) if other.freed else None
+    counts = [[len(one.losses) for one in (*side.passes, *side.steps[STAGE][:most])] for side in (own, other)]
     if counts[0] != counts[1]:
         raise MigrateError(f"{path}: computes gradients of other losses than the original; give the converted program")
     laws = {

@@ -7,7 +7,7 @@ gradients are recorded but not applied, so that all of them start from the same 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from migrate.verify.recording import Moment
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.interceptor import Stop
 from migrate.verify.tensorflow.measure import LARGE
+from runtime.policy.base import put_matrix
 
 #: Called with the variables that a step trains for the first time; sets their values and returns their names.
 Begin = Callable[[list[Any]], list[str]]
@@ -36,9 +37,12 @@ class Cycle:
 class Recorder:
     """Records a program until it has enough batches and steps, and then stops it."""
 
-    def __init__(self, settings: Settings, begin: Begin) -> None:
-        """Take how much to record, and the function that names and sets variables."""
-        self.settings, self.begin = settings, begin
+    def __init__(self, settings: Settings, begin: Begin, lead: Sequence[Moment] = ()) -> None:
+        """Take how much to record, the function that names and sets variables, and the original's steps.
+
+        These lead: each step begins with the weights of theirs, so that rounding does not add up.
+        """
+        self.settings, self.begin, self._lead = settings, begin, lead
         self.names: dict[int, str] = {}  #: id of a variable -> its name
         self.variables: dict[str, Any] = {}
         self.optimizers: dict[str, str] = {}  #: variable -> class name of its optimizer
@@ -114,10 +118,19 @@ class Recorder:
         if not taken:
             self.passes.append(Moment(cycle.losses, {"forward": cycle.lookups}, cycle.gradients))
             return
-        last = len(self.steps) + 1 == self.settings.steps
-        self.steps.append((cycle.losses, *self.values(last)))
+        self._stepped(cycle.losses, len(self.steps) + 1 == self.settings.steps)
+
+    def _stepped(self, losses: list[float], last: bool) -> None:
+        """Record what a step has left, and let the next begin with the weights of the original."""
+        self.steps.append((losses, *self.values(last)))
         if last:
             raise Stop
+        values = self._lead[len(self.steps) - 1].values if len(self.steps) <= len(self._lead) else {}
+        for name, variable in self.variables.items():
+            if name in values and (table := table_of(variable)) is None:
+                variable.assign(values[name].reshape(variable.shape))
+            elif name in values and not table.has_base:
+                put_matrix(table, values[name])
 
     def values(self, last: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the values of variables, large ones after the last step only, and those of tables."""
@@ -189,8 +202,8 @@ def _array(gradient: Any, variable: Any, is_vector: bool) -> Any:
 class Traced(Recorder):
     """Records steps outside of functions until there are enough, and then stops the program."""
 
-    def __init__(self, settings: Settings, begin: Begin) -> None:
-        super().__init__(settings, begin)
+    def __init__(self, settings: Settings, begin: Begin, lead: Sequence[Moment] = ()) -> None:
+        super().__init__(settings, begin, lead)
         self._made = tf.Variable(0, trainable=False)
         self._losses = tf.Variable(tf.zeros([settings.steps], tf.float64), trainable=False)
         self._recorded = self._calling = 0
@@ -236,7 +249,4 @@ class Traced(Recorder):
             return
         before, self._recorded = self._recorded, int(self._made)
         losses = [float(self._losses.numpy()[before : self._recorded].sum())]
-        last = self._recorded >= self.settings.steps
-        self.steps.append((losses, *self.values(last)))
-        if last:
-            raise Stop
+        self._stepped(losses, self._recorded >= self.settings.steps)

@@ -13,11 +13,13 @@ from migrate.verify.keras.recorder import Recorder, Traced, as_rows, inner_of, r
 from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.recording import STAGE, Recording
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.measure import Program, TableNames, after_step, of_converted
+from migrate.verify.tensorflow.measure import TableNames, after_step, of_converted
 from migrate.verify.tensorflow.names import table_distribution
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.weights import random_weights
-from rewriter.nudging import nudged
+from runtime import native
+from runtime.lookup.sparse import sparse_lookup
+from runtime.policy.base import put_matrix
 
 Known = list[tuple[str, Any]]
 
@@ -26,15 +28,14 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program and return what was recorded.
 
     With `job["traced"]`, it runs as its user runs it, and only its steps are recorded.
-    With `job["known"]`, the variables of the original in order, this is the converted program. With `job["nudge"]`, a
-    seed of signs, the original's tables begin with rows that are moved in the last digit. With `job["wide"]`, the
-    values that the original began with, it computes in float64.
+    With `job["known"]`, the variables of the original in order, this is the converted program. With `job["wide"]`, the
+    values that the original began with, it computes in float64. Both follow its steps, `job["lead"]`.
     """
     settings: Settings = job["settings"]
     if "wide" in job:
         tf.keras.backend.set_floatx("float64")
     side = _Converted(job) if "known" in job else _Original(job)
-    recorder = side.recorder = (Traced if "traced" in job else Recorder)(settings, side.begin)
+    recorder = side.recorder = (Traced if "traced" in job else Recorder)(settings, side.begin, job.get("lead", ()))
     stopped = _ran(job, recorder)
     if not stopped and not ("traced" in job and recorder.steps):
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
@@ -66,9 +67,9 @@ def _ran(job: Mapping[str, Any], recorder: Recorder) -> bool:
     """Run the program until the recorder stops it; return whether it did."""
     settings: Settings = job["settings"]
     seed = settings.seed
-    around = watching_traced(recorder, seed) if isinstance(recorder, Traced) else watching(recorder, seed)
+    watched = watching_traced(recorder, seed) if isinstance(recorder, Traced) else watching(recorder, seed)
     try:
-        return run_script(job["path"], job["directory"], around, settings.arguments)
+        return run_script(job["path"], job["directory"], watched, settings.arguments)
     except MigrateError as error:
         if "traced" not in job:
             raise
@@ -115,7 +116,6 @@ class _Original(_Side):
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         super().__init__(job)
-        self.nudge: int | None = job.get("nudge")
         self.wide: Mapping[str, Any] = job.get("wide", {})
 
     def begin(self, variables: list[Any]) -> list[str]:
@@ -134,8 +134,6 @@ class _Original(_Side):
         fresh = dict(zip(names, variables, strict=True))
         looked_up = {name for name, variable in fresh.items() if id(variable) in tables}
         values = dict(self.wide) or random_weights(self.initial, names, looked_up, self.settings.seed)
-        if self.nudge is not None:
-            values |= {name: nudged(values[name], self.nudge) for name in looked_up}
         for name, variable in fresh.items():
             variable.assign(values[name].reshape(variable.shape))
         self.state |= values
@@ -178,7 +176,7 @@ class _Converted(_Side):
                 f"`{name}` {list(shape)}; give the converted program"
             )
         keys = np.arange(shape[0], dtype=np.int64)
-        self.rows[name], self.shapes[name] = _initial_rows(table, keys), shape
+        self.rows[name], self.shapes[name] = sparse_lookup(table, keys, is_train=False).numpy(), shape
         _set_rows(table, self.state[name])
         label, distribution = str(table.table_name), table_distribution(table)
         self.made[name] = TableNames(label, table.dim, distribution, buckets=table.arguments.base_buckets)
@@ -200,8 +198,7 @@ class _Converted(_Side):
             looked_up = moment.outputs["forward"]
             moment.outputs = {"forward": {name: looked_up.get(name, []) for name in self.made}}
         recording.initial = {**self.rows, **self.initial}
-        program = Program({}, {}, [], [], {}, {}, tables=self.made)
-        return of_converted(recording, program, self.recorder.steps[-1][2])
+        return of_converted(recording, self.made, self.recorder.steps[-1][2])
 
 
 def _value_of(variable: Any) -> Any:
@@ -214,15 +211,6 @@ def _value_of(variable: Any) -> Any:
 
 def _set_rows(table: Any, rows: Any) -> None:
     """Set the rows of the variable; ids that gave up their buckets begin as these, also those that were seen before."""
-    from runtime import native
-    from runtime.policy.base import put_matrix
-
     if table.arguments.base_buckets:
         native.ops().rec_table_remove(table.handle, table.snapshot()[0])
     put_matrix(table, rows)
-
-
-def _initial_rows(table: Any, keys: Any) -> Any:
-    from runtime.lookup.sparse import sparse_lookup
-
-    return sparse_lookup(table, keys, is_train=False).numpy()

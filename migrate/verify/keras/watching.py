@@ -20,8 +20,9 @@ import tensorflow as tf
 
 import runtime.keras
 from migrate.verify.keras.recorder import Recorder, Traced
-from migrate.verify.tensorflow.branches import seeded_by_number
-from migrate.verify.tensorflow.interceptor import around, keras_optimizers, writing_nothing
+from migrate.verify.replacing import around
+from migrate.verify.tensorflow.branches import drawing_float32, seeded_by_number
+from migrate.verify.tensorflow.interceptor import keras_optimizers, writing_nothing
 
 #: Code of these makes variables of its own, and not as many in both programs.
 _LIBRARIES = {"keras", "migrate", "runtime", "tensorflow", "tf_keras"}
@@ -56,7 +57,7 @@ def watching_traced(recorder: Traced, seed: int) -> Iterator[None]:
         with recorder.in_function():
             return stock(*rest, **named)
 
-    with around(type(tf.function(lambda: None)), "__call__", call), seeded_by_number(), _sending(recorder, seed):
+    with around((type(tf.function(lambda: None)), "__call__", call)), seeded_by_number(), _sending(recorder, seed):
         yield
 
 
@@ -77,11 +78,8 @@ def _sending(recorder: Recorder, seed: int) -> Iterator[None]:
     making = partial(sending.making, [])
     put += [(type(tf.Variable), "__call__", making), (runtime.keras, "table_variable", making)]
     put += [(kind, "apply_gradients", sending.applying) for kind in keras_optimizers()]
-    with contextlib.ExitStack() as stack:
-        tf.keras.utils.set_random_seed(seed)
-        for owner, name, call in put:
-            stack.enter_context(around(owner, name, call))
-        stack.enter_context(writing_nothing())
+    tf.keras.utils.set_random_seed(seed)
+    with around(*put), writing_nothing(), drawing_float32():
         yield
 
 

@@ -52,7 +52,8 @@ class Converted(GraphSide):
         self.outputs = {"output": returned, "pred": built["pred"]}
         anchors = [table.variable for table in self.tables]
         dense = [one for one in v1.trainable_variables() if all(one is not anchor for anchor in anchors)]
-        self.variables = {_path(variable): variable for variable in dense}
+        # `mmoe/expert_0/weight:0` is `expert_0.weight` in Paddle.
+        self.variables = {str(one.op.name).partition("/")[2].replace("/", "."): one for one in dense}
         self.rows = [Rows(table) for table in self.tables]
         weights = [*map(Dense, dense), *self.rows]
         self.weights = {one.table.table_name: one for one in self.rows}
@@ -177,11 +178,6 @@ class Converted(GraphSide):
             if own is not None and not (self.schema.input.dense_size and differ(own, found[name])):
                 found[name] = of_table
         return found
-
-
-def _path(variable: tf.Variable) -> str:
-    """Return the Paddle path of a variable: `expert_0.weight` for `mmoe/expert_0/weight:0`."""
-    return str(variable.op.name).partition("/")[2].replace("/", ".")
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:

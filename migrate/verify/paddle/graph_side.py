@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from migrate.verify.distributions import Distribution, distribution_at
 from migrate.verify.paddle.trainer.common import optimizer
-from migrate.verify.paddle.without_buckets import CLIPPED, Shared, by_bucket, gave_up, of_buckets
 from migrate.verify.recording import Array, Moment, Recording, held_by, packed
 from migrate.verify.settings import Settings
+from migrate.verify.without_buckets import CLIPPED, Shared, by_bucket, gave_up, of_buckets
 from runtime import nn
 from runtime.initializers import initializer_text
 from runtime.native.base_keys import are_base_keys
@@ -186,7 +186,7 @@ def _steps(
         after, shared = side.values(session), dict[str, Shared]()
         for name, (keys, rows) in session.run(snapshots).items():
             own = ~are_base_keys(keys)
-            after[name], shared[name] = by_bucket(side.weights[name], after[name], keys[own], rows[own])
+            after[name], shared[name] = by_bucket(side.weights[name].rules.buckets, after[name], keys[own], rows[own])
         yield Moment(
             [np.reshape(loss, -1)],
             gradients=side.whole(applied),

@@ -94,12 +94,11 @@ class Pair(Comparer):
 
     def memory(self) -> tuple[Memory, ...]:
         """Return what each table takes beside the rows over one-hot columns, each with the slots of its optimizer."""
-        held = self.converted.held
-        return tuple(one for table in held for one in memory_of(table, held[table], self._rows_of(table), None))
-
-    def _rows_of(self, table: str) -> list[Array]:
-        keys = list(self.runs.told["keys"])
-        return [self.original.weights[name][keys] for name, own in self.runs.answer["tables"].items() if own == table]
+        keys, answer = list(self.runs.told["keys"]), self.runs.answer["tables"]
+        rows = {name: self.original.weights[name][keys] for name in answer}
+        held = self.converted.held.items()
+        of_table = ((table, own, [rows[n] for n, its in answer.items() if its == table]) for table, own in held)
+        return tuple(one for table, own, values in of_table for one in memory_of(table, own, values, None))
 
 
 def _predicting(side: Recording, tasks: Sequence[Task]) -> Recording:

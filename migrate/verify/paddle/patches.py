@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.verify.distributions import Distribution
+from migrate.verify.replacing import replaced
 
 Array = NDArray[Any]
 
@@ -76,11 +77,8 @@ def watched_distributions() -> Iterator[dict[str, tuple[Distribution, NDArray[An
 
         return op
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(kind, "__call__", initialise))
-        stack.enter_context(mock.patch.object(paddle.Tensor, "set_value", set_value))
-        for name in _DRAWS:
-            stack.enter_context(mock.patch.object(paddle._C_ops, name, watch(name)))
+    puts = ((kind, "__call__", initialise), (paddle.Tensor, "set_value", set_value))
+    with replaced(*puts, *((paddle._C_ops, name, watch(name)) for name in _DRAWS)):
         yield distributions
 
 

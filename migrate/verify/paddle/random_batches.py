@@ -18,13 +18,10 @@ _VARYING = 5  #: a size that varies, but for the first
 
 
 def drawn(items: Value, size: int, count: int, seed: int) -> list[Any]:
-    """Return batches of random arrays, in the lists and dicts of `items`.
+    """Return `count` batches of random arrays, in the lists and dicts of `items`.
 
-    Args:
-        items: `inputs` of a schema, whose items may tell the range of their numbers; or the batch of the reader.
-        size: the first size of each array, where it varies.
-        count: the number of batches.
-        seed: the seed of the random numbers.
+    These are `inputs` of a schema, whose items may tell the range of their numbers; or the batch of the reader. `size`
+    is the first size of each array, where it varies.
     """
     random = np.random.RandomState(seed)
     return [mapped(lambda item: _drawn(item, size, random), items) for _ in range(count)]

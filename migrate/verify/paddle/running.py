@@ -27,15 +27,9 @@ class Runs:
 def run_both(package: str, job: Mapping[str, Any], converted: str, settles: bool = False, follows: bool = True) -> Runs:
     """Run the workers `original`, in two precisions, and `converted` of a package, from the same weights.
 
-    Args:
-        package: the package of the workers.
-        job: what both need: the `path` of the original, `batches`, and `settings`.
-        converted: the path of the converted program.
-        settles: see `trainer.pair.measure`.
-        follows: whether the original takes each step once more from where the converted program took it.
-
-    Raises:
-        MigrateError: one of the programs fails; the message has its last lines.
+    The job has what both need: the `path` of the original, `batches`, and `settings`. `settles` is that of
+    `trainer.folder.measure`. Where it `follows`, the original takes each step once more from where the converted
+    program took it. Raises MigrateError if one of the programs fails; the message has its last lines.
     """
     original = f"{package}.original"
     job = {**job, "rates": RATES, "passes": True}

@@ -7,6 +7,7 @@ an op that is fed like all others that yield random values (runs in a TensorFlow
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -14,8 +15,9 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 from tensorflow.python.framework import random_seed
-from tensorflow.python.ops import gen_random_ops
+from tensorflow.python.ops import gen_random_ops, gen_stateless_random_ops, gen_stateless_random_ops_v2
 
+from migrate.verify.replacing import around
 from runtime import _tf_private
 
 _BITS = 24  #: of the fraction of a float32: such a number is the same in float64
@@ -42,6 +44,32 @@ def seeded_by_number() -> Iterator[None]:
 
     with mock.patch.object(random_seed, "get_seed", get_seed):
         yield
+
+
+@contextlib.contextmanager
+def drawing_float32() -> Iterator[None]:
+    """Let random numbers of float64 be those of float32, such as masks of dropout, while the block runs."""
+    with around(*((owner, name, _narrow) for owner, names in _DRAWS.items() for name in names)):
+        yield
+
+
+_DRAWS = {
+    gen_random_ops: ("random_uniform", "random_standard_normal", "truncated_normal"),
+    gen_stateless_random_ops: ("stateless_random_uniform", "stateless_random_normal", "stateless_truncated_normal"),
+    gen_stateless_random_ops_v2: (
+        "stateless_random_uniform_v2",
+        "stateless_random_normal_v2",
+        "stateless_truncated_normal_v2",
+    ),
+}
+
+
+def _narrow(stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    call = inspect.signature(stock).bind(*given, **named)
+    wide = call.arguments.get("dtype") == tf.float64
+    call.arguments |= {"dtype": tf.float32} if wide else {}
+    drawn = stock(*call.args, **call.kwargs)
+    return tf.cast(drawn, tf.float64) if wide else drawn
 
 
 def _by_seed(stock: Callable[..., Any], numbers: WeakKeyDictionary[Any, int]) -> Callable[..., Any]:

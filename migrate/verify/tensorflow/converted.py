@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify.recording import Recording
+from migrate.verify.replacing import replaced
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import matching, measure, partitioned_variables
-from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, replaced
+from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.matching import match_tables
 from migrate.verify.tensorflow.names import (
     TablePreparer,
@@ -42,7 +44,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         finalize(graph)
 
     try:
-        with replaced(tf.Graph, "finalize", complete):
+        with replaced((tf.Graph, "finalize", complete)):
             run_watched(job["path"], job["directory"], watcher, job["settings"].arguments)
     except TrainsEagerly:
         message = f"{job['path']}: trains by Keras, but the original in a session; give the converted program"
@@ -70,16 +72,21 @@ def _measured(
     _check_feeds(job, session.graph, watcher)
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
-    drawn = {name: _peek(stock, table, theirs[name]) for name, table in program.tables.items()}
-    state = _state(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
+    drawn = {
+        name: stock(table.peek, {table.keys: np.arange(theirs[name][0], dtype=np.int64)})
+        for name, table in program.tables.items()
+    }
+    state = measure.taken(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
+    state = replace(state, variables={**initial, **state.variables})
     first = {**drawn, **{name: initial[name] for name in program.trained}}
     both = matching.by_original(distributions, names.variables)
     known = Recording(first, distributions=both, untrained=start_numbers(program, initial))
-    recording, snapshots = all_rungs(stock, program, state, job["batches"], settings, known)
+    lead = [replace(one, values=partitioned_variables.joined_values(one.values, parts)) for one in job["lead"]]
+    recording, snapshots = all_rungs(stock, program, state, job["batches"], settings, known, lead)
     return {
         "renumbered": {mine: theirs for mine, theirs in names.variables.items() if mine != theirs},
         "parts": parts,
-        "recording": measure.of_converted(recording, program, snapshots),
+        "recording": measure.of_converted(recording, program.tables, snapshots, program.in_graph),
     }
 
 
@@ -88,7 +95,10 @@ def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> matc
     original = _kinds(job["program"], job["state"], set(program.trained))
     made = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
     found = {one.op.name: one for one in made if not isinstance(one, Anchor)}
-    kept = {name: _kind(found[name], name in program.trained) for name in matching.without_slots(found)}
+    kept = {
+        name: matching.Kind(tuple(one.shape.as_list()), one.dtype.base_dtype.name, name in program.trained)
+        for name, one in ((name, found[name]) for name in matching.without_slots(found))
+    }
     order = [one.table.table_name if isinstance(one, Anchor) else one.op.name for one in made]
     places = {one.table.table_name: one.table.arguments.in_place_of for one in made if isinstance(one, Anchor)}
     dims = {name: table.dim for name, table in program.tables.items()}
@@ -107,20 +117,6 @@ def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -
         trained = name in program.trained or name in wholes.values()
         found[name] = matching.Kind(value.shape, value.dtype.name, trained)
     return found
-
-
-def _kind(variable: Any, trained: bool) -> matching.Kind:
-    return matching.Kind(tuple(variable.shape.as_list()), variable.dtype.base_dtype.name, trained)
-
-
-def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int, ...]) -> Any:
-    return stock(table.peek, {table.keys: np.arange(shape[0], dtype=np.int64)})
-
-
-def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], tables: Iterable[str]) -> measure.State:
-    """Return the original's values for variables with the same name and shape, and for the rows of tables."""
-    shared = {n: theirs[n] for n, own in initial.items() if n in theirs and np.shape(theirs[n]) == np.shape(own)}
-    return measure.State({**initial, **shared}, {name: theirs[name].reshape(len(theirs[name]), -1) for name in tables})
 
 
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:

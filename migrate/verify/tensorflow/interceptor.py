@@ -7,7 +7,6 @@ the watcher uses the session for its measurements and stops the program.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from migrate.verify.replacing import around, replaced
 from migrate.verify.tensorflow import branches
 from rewriter._tf_private_sessions import elements_of
 from rewriter.proof.recording import fed_values
@@ -58,7 +58,12 @@ class Watcher:
 
     def losses_of_step(self) -> list[Any]:
         """Return the losses that can be computed from what the step was fed."""
-        return [loss for loss in self.losses if not self._lacks(loss)]
+        needed = ((loss, source_tensors([loss.op], self.fed)) for loss in self.losses)
+        return [
+            loss
+            for loss, tensors in needed
+            if not any(one.op.type == "Placeholder" and one.name not in self.fed for one in tensors)
+        ]
 
     def others(self) -> int:
         """Return how many optimizers the step does not run, as the other side's in adversarial training."""
@@ -69,10 +74,6 @@ class Watcher:
     def source_tensors(self) -> list[tf.Tensor]:
         """Return the tensors from which the training step and its losses are computed."""
         return source_tensors([*self.train_ops, *(loss.op for loss in self.losses_of_step())], self.fed)
-
-    def _lacks(self, loss: Any) -> bool:
-        needed = source_tensors([loss.op], self.fed)
-        return any(tensor.op.type == "Placeholder" and tensor.name not in self.fed for tensor in needed)
 
     def optimizer_of(self, variable: Any) -> str:
         """Return the class name of the optimizer that trains a variable."""
@@ -159,52 +160,43 @@ def _op(done: Any) -> Any:
 def watching(watcher: Watcher) -> Iterator[None]:
     """Send the program's calls of TensorFlow to the watcher while the block runs."""
     optimizer, session = v1.train.Optimizer, v1.Session.__mro__[1]
-    with contextlib.ExitStack() as stack:
-        for kind in subclasses(optimizer):
-            if "apply_gradients" in vars(kind):
-                stack.enter_context(around(kind, "apply_gradients", watcher.applying))
-        stack.enter_context(around(optimizer, "compute_gradients", watcher.computing))
-        for module in (tf, v1):
-            stack.enter_context(around(module, "gradients", watcher.differentiating))
-        stack.enter_context(around(session, "run", watcher.running))
-        for kind in keras_optimizers():
-            stack.enter_context(around(kind, "apply_gradients", _eagerly))
-        stack.enter_context(around(type(tf.function(lambda: None)), "__call__", watcher.calling))
-        stack.enter_context(writing_nothing())
-        stack.enter_context(branches.drawing_alike())
+    kinds = [kind for kind in subclasses(optimizer) if "apply_gradients" in vars(kind)]
+    with (
+        around(
+            *((kind, "apply_gradients", watcher.applying) for kind in kinds),
+            (optimizer, "compute_gradients", watcher.computing),
+            *((module, "gradients", watcher.differentiating) for module in (tf, v1)),
+            (session, "run", watcher.running),
+            *((kind, "apply_gradients", _eagerly) for kind in keras_optimizers()),
+            (type(tf.function(lambda: None)), "__call__", watcher.calling),
+        ),
+        writing_nothing(),
+        branches.drawing_alike(),
+    ):
         yield
 
 
-@contextlib.contextmanager
-def writing_nothing() -> Iterator[None]:
+def writing_nothing() -> contextlib.AbstractContextManager[None]:
     """Prevent the program from writing checkpoints and events, and from restoring checkpoints."""
-    objects, managers = tf.train.Checkpoint, tf.train.CheckpointManager
-    silent = {tf.keras.Model: ("save", "save_weights"), managers: ("save",), v1.train.Saver: ("restore",)}
-    restoring = {tf.keras.Model: ("load_weights",), objects: ("restore", "read")}
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(replaced(v1.train.Saver, "save", _saved("save_path")))
-        for name in ("save", "write"):
-            stack.enter_context(replaced(objects, name, _saved("file_prefix")))
-        for owners, instead in ((silent, _nothing), (restoring, _restored)):
-            for owner, names in owners.items():
-                for name in names:
-                    stack.enter_context(replaced(owner, name, instead))
-        for module in (tf.summary, tf.compat.v2.summary):
-            stack.enter_context(replaced(module, "create_file_writer", _noop_writer))
-        yield
+    model, saver, objects = tf.keras.Model, v1.train.Saver, tf.train.Checkpoint
+    silent = ((model, "save"), (model, "save_weights"), (tf.train.CheckpointManager, "save"), (saver, "restore"))
+    restoring = ((model, "load_weights"), (objects, "restore"), (objects, "read"))
+    return replaced(
+        (saver, "save", _saved("save_path")),
+        *((objects, name, _saved("file_prefix")) for name in ("save", "write")),
+        *((owner, name, lambda *_, **__: None) for owner, name in silent),
+        *((owner, name, lambda *_, **__: _Status()) for owner, name in restoring),
+        *(
+            (module, "create_file_writer", lambda *_, **__: tf.summary.create_noop_writer())
+            for module in (tf.summary, tf.compat.v2.summary)
+        ),
+    )
 
 
 def _saved(name: str) -> Callable[..., Any]:
     """Return a function in place of one that saves: it returns the path that it is given last, or by this name."""
-    return lambda *given, **named: named[name] if name in named else next(a for a in given[::-1] if _is_path(a))
-
-
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str | bytes | os.PathLike)
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    return None
+    paths = (str, bytes, os.PathLike)
+    return lambda *given, **named: named[name] if name in named else [a for a in given if isinstance(a, paths)][-1]
 
 
 class _Status:
@@ -212,14 +204,6 @@ class _Status:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: self
-
-
-def _restored(*_: Any, **__: Any) -> _Status:
-    return _Status()
-
-
-def _noop_writer(*_: Any, **__: Any) -> Any:
-    return tf.summary.create_noop_writer()
 
 
 def keras_optimizers() -> list[Any]:
@@ -239,30 +223,6 @@ def _eagerly(stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
 def subclasses(kind: Any) -> list[Any]:
     """Return a class and all of its subclasses."""
     return [kind, *(below for child in kind.__subclasses__() for below in subclasses(child))]
-
-
-@contextlib.contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace the value of an attribute while the block runs."""
-    stock = vars(owner).get(name, getattr(owner, name))
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, stock)
-
-
-@contextlib.contextmanager
-def around(owner: Any, name: str, call: Callable[..., Any]) -> Iterator[None]:
-    """Let `call(stock, ...)` be made of calls of a function while the block runs."""
-    stock = getattr(owner, name)
-
-    @functools.wraps(stock)
-    def wrapped(*given: Any, **named: Any) -> Any:
-        return call(stock, *given, **named)
-
-    with replaced(owner, name, wrapped):
-        yield
 
 
 #: Ops that yield data or random values; feeding them gives both programs the same inputs.

@@ -45,13 +45,9 @@ def original_names(
 ) -> Names:
     """Return the original's names of variables; those of their own where none was numbered anew.
 
-    Args:
-        path: the converted program, for messages.
-        original: the original's variables without slots, in order of creation.
-        kept: the same of the converted program, without tables.
-        tables: its tables, with their dims.
-        order: the names of `kept` and `tables` in order of creation.
-        places: tables that say which variable they replace.
+    `original` are its variables without slots, in order of creation, and `kept` those of the converted program, without
+    its tables, of which there are dims. `order` has all names of both in order of creation, `places` the tables that
+    say which variable they replace.
 
     Raises:
         MigrateError: names and order of creation contradict each other, and both may be right.
@@ -76,7 +72,7 @@ def original_names(
         left = [name for name in free if name not in kept]
         if all(any(one(name) == table for name in left for one in spelled) for table in tables):
             return same
-        if any(_last(_family(mine)) != _DEFAULT for mine, _ in moved):
+        if any(_family(mine).rpartition("/")[2] != _DEFAULT for mine, _ in moved):
             mine, theirs = moved[0]
             raise MigrateError(
                 f"{path}: `{mine}` may be the original's `{mine}` by its name, or `{theirs}` by the order of creation; "
@@ -104,10 +100,6 @@ def _members(names: Iterable[str]) -> dict[str, set[str]]:
 
 def _family(name: str) -> str:
     return re.sub(r"_\d+(?=/|$)", "", name)
-
-
-def _last(name: str) -> str:
-    return name.rpartition("/")[2]
 
 
 def _fits(
@@ -171,16 +163,11 @@ def match_tables(
     kept: set[str],
     known: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return table name -> name of the variable it replaced.
+    """Return table name -> name of the variable it replaced, given dims, and the original's trainable variables.
 
-    Args:
-        path: the converted program, for messages.
-        tables: name -> dim, in order of creation.
-        trained: trainable variables of the original with their shapes, in order of creation.
-        kept: trainable variables of the converted program.
-        known: tables whose variable is known.
-
-    Other tables are matched by name (equal, with `_` for `/`, or the last part), then by dim and order of creation.
+    Both are in order of creation; `kept` are the trainable variables of the converted program, and `known` the tables
+    whose variable is known. Other tables are matched by name (equal, with `_` for `/`, or the last part), then by dim
+    and order of creation.
 
     Raises:
         MigrateError: a variable or a table has no counterpart, or several.

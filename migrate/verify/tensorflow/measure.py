@@ -5,7 +5,7 @@ The same code measures the original, its float64 copy and the converted program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from migrate.verify.distributions import distribution_at
 from migrate.verify.recording import Moment, Recording, held_in
+from migrate.verify.without_buckets import Shared, by_bucket
 
 Array = NDArray[Any]
 Run = Callable[..., Any]
@@ -78,13 +79,18 @@ def restart(run: Run, program: Program, state: State) -> None:
     """Set all variables and refill all tables."""
     if program.tables:
         run([table.reset for table in program.tables.values()])
-    names = [name for name in program.variables if name in state.variables]
-    run(
-        [program.variables[name].initializer for name in names],
-        {program.variables[name].assigned: state.variables[name] for name in names},
-    )
-    for name, table in program.tables.items():
-        rows = state.rows[name]
+    _put(run, program, state)
+
+
+def _put(run: Run, program: Program, state: State) -> None:
+    """Set the variables and rows of a state; those that begin as one tensor, which is fed, one after the other."""
+    left = [(program.variables[n], value) for n, value in state.variables.items() if n in program.variables]
+    while left:
+        now = {pair[0].assigned: pair for pair in left}
+        run([one.initializer for one, _ in now.values()], {name: value for name, (_, value) in now.items()})
+        left = [pair for pair in left if now[pair[0].assigned] is not pair]
+    for name, rows in state.rows.items():
+        table = program.tables[name]
         run(table.fill, {table.keys: np.arange(len(rows), dtype=np.int64), table.rows: rows})
 
 
@@ -120,12 +126,19 @@ def _of_rows(gradients: Mapping[str, Any], program: Program, state: State) -> di
 
 
 def steps(
-    run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]
+    run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]], lead: Sequence[Moment] = ()
 ) -> tuple[list[Moment], Mapping[str, Any]]:
-    """Run one training step per batch; return the steps, and what tables hold after the last one."""
+    """Run one training step per batch; return the steps, and what tables hold after the last one.
+
+    With `lead`, the original's steps, each begins with the weights of these, so that rounding does not add up. Slots,
+    and variables that are not trained, go on from their own values: a fault may show in their sum alone.
+    """
     restart(run, program, state)
+    trained = {name: value for name, value in state.variables.items() if name in program.trained}
     results, snapshots = [], {}
     for number, batch in enumerate(batches, start=1):
+        if lead and number > 1:
+            _put(run, program, taken(lead[number - 2].values, trained, state.rows))
         losses = run(list(program.losses), batch)
         run(list(program.train), batch)
         last = number == len(batches)
@@ -139,6 +152,12 @@ def steps(
     return results, snapshots
 
 
+def taken(values: Mapping[str, Any], own: Mapping[str, Any], tables: Iterable[str]) -> State:
+    """Return those of the original's values that variables, which have `own` values, and tables can take."""
+    known = {n: values[n] for n, one in own.items() if n in values and np.shape(values[n]) == np.shape(one)}
+    return State(known, {n: values[n].reshape(len(values[n]), -1) for n in tables if n in values})
+
+
 def after_step(
     losses: Sequence[Any],
     variables: Mapping[str, Array],
@@ -146,20 +165,15 @@ def after_step(
     snapshots: Mapping[str, Any],
     counts: Mapping[str, int],
 ) -> Moment:
-    """Return a step, with rows and slots of tables in the order of ids.
+    """Return a step, with the losses before it, and rows and slots of tables in the order of ids.
 
-    Args:
-        losses: those before the step.
-        variables: their values.
-        tables: by the original's names, as the next two.
-        snapshots: keys, rows, slots and metadata.
-        counts: how many rows the original has.
+    Tables, their snapshots (keys, rows, slots, metadata) and the number of rows in the original go by its names.
     """
     values: dict[str, Any] = dict(variables)
-    notes = {}
+    notes, shared = {}, {}
     for name, (keys, rows, slots, meta, *_) in snapshots.items():
         if tables[name].buckets is not None:
-            values[name] = _alone_in_bucket(tables[name].buckets, keys, rows)
+            values[name], shared[name] = _by_bucket(tables[name].buckets, keys, rows, counts[name])
             continue
         extra = keys[(keys < 0) | (keys >= counts[name])]
         if len(extra):
@@ -169,7 +183,7 @@ def after_step(
             parts = slots.reshape(len(slots), -1, rows.shape[1])
             parts = parts[:, _SLOTS.get(int(meta[4]), range(parts.shape[1]))]
             values[slots_of(name)] = _ordered(keys, parts.reshape(len(slots), -1), counts[name])
-    return Moment(losses, values=values, notes=notes)
+    return Moment(losses, values=values, notes=notes, shared=shared)
 
 
 def slots_of(name: str) -> str:
@@ -185,12 +199,13 @@ def _ordered(keys: Array, values: Array, rows: int) -> Array:
     return result
 
 
-def _alone_in_bucket(buckets: Any, keys: Array, values: Array) -> tuple[Array, Array]:
-    """Return the buckets of which one id was seen, and the rows of these ids."""
-    seen = keys >= 0
-    rows, counts = np.unique(buckets.row_of(keys[seen]), return_counts=True)
-    alone = np.isin(buckets.row_of(keys), rows[counts == 1]) & seen
-    return buckets.row_of(keys[alone]), values[alone]
+def _by_bucket(buckets: Any, keys: Array, rows: Array, count: int) -> tuple[Array, Shared]:
+    """Return the rows of a table by their buckets, as `by_bucket`."""
+    from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
+
+    of_base = are_base_keys(keys)
+    base = _ordered(keys[of_base] - FIRST_BASE_KEY, rows[of_base], count)
+    return by_bucket(buckets, base, keys[~of_base], rows[~of_base])
 
 
 def random_again(run: Run, program: Program, state: State, batch: Mapping[str, Any]) -> bool:
@@ -216,16 +231,21 @@ def update_rules(snapshots: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str
     }
 
 
-def of_converted(recording: Recording, program: Program, snapshots: Mapping[str, Any]) -> Recording:
+def of_converted(
+    recording: Recording, tables: Mapping[str, TableNames], snapshots: Mapping[str, Any], in_graph: Iterable[str] = ()
+) -> Recording:
     """Return a recording with what is known of the tables of this process, by the original's names."""
-    widths = {program.tables[n].name: (one[1].shape[1], one[2].shape[1]) for n, one in snapshots.items()}
-    held = held_in(widths)
-    texts = {name: table.distribution for name, table in program.tables.items() if table.distribution}
+    freed = [name for name, table in tables.items() if table.buckets is not None]
+    held = held_in({tables[name].name: (one[1].shape[1], one[2].shape[1]) for name, one in snapshots.items()})
+    drawn = {name: distribution_at(table.distribution, 0) for name, table in tables.items() if table.distribution}
     return replace(
         recording,
-        distributions={**recording.distributions, **{name: distribution_at(text, 0) for name, text in texts.items()}},
+        steps={stage: one[:1] if freed else one for stage, one in recording.steps.items()},
+        freed=freed,
+        follows=True,
+        distributions={**recording.distributions, **drawn},
         optimizers=update_rules(snapshots),
-        tables=program.tables,
-        in_graph=program.in_graph,
-        held={name: held[table.name] for name, table in program.tables.items() if table.name in held},
+        tables=tables,
+        in_graph=frozenset(in_graph),
+        held={name: held[table.name] for name, table in tables.items() if table.name in held},
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -148,46 +149,39 @@ class TablePreparer:
     """Adds ops that fill and read each table; called after each optimizer step, as the graph may be finalized later."""
 
     def __init__(self) -> None:
-        """Create a preparer without tables."""
-        self.names: dict[str, Callable[[Watcher], TableNames]] = {}
+        self._tables: dict[str, tuple[Table, TableNames]] = {}
 
     def __call__(self, given: tf.Graph | None = None) -> None:
         """Add the ops for new tables of a graph, by default the current one."""
         graph = given or v1.get_default_graph()
         for table in [] if graph.finalized else tables(graph):
-            if table.table_name not in self.names:
+            if table.table_name not in self._tables:
                 with graph.as_default(), tf.control_dependencies(None), tf.name_scope("verify/"):
-                    self.names[table.table_name] = self._added(table)
-
-    def _added(self, table: Table) -> Callable[[Watcher], TableNames]:
-        keys = v1.placeholder(tf.int64, [None])
-        rows = v1.placeholder(tf.float32, [None, table.dim])
-        fill = table.import_rows(keys + table.first_key, rows)
-        peek = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, [])
-        snapshot = tuple(tensor.name for tensor in table.snapshot())
-
-        def names(watcher: Watcher) -> TableNames:
-            wanted = ancestors(loss.op for loss in watcher.losses_of_step())
-            lookups = tuple(op.outputs[0].name for op in table.lookups if op in wanted)
-            return TableNames(
-                name=table.table_name,
-                dim=table.dim,
-                distribution=table_distribution(table) if table.first_rows is None else "",
-                reset=table.variable.initializer.name,
-                keys=keys.name,
-                rows=rows.name,
-                fill=fill.name,
-                peek=peek.name,
-                snapshot=snapshot,
-                lookups=lookups,
-                buckets=table.arguments.base_buckets,
-            )
-
-        return names
+                    self._tables[table.table_name] = table, _with_ops(table)
 
     def described(self, watcher: Watcher) -> dict[str, TableNames]:
-        """Return the names of all prepared tables."""
-        return {name: make(watcher) for name, make in self.names.items()}
+        """Return the names of all prepared tables, with their lookups that the losses depend on."""
+        wanted = ancestors(loss.op for loss in watcher.losses_of_step())
+        return {
+            name: replace(names, lookups=tuple(op.outputs[0].name for op in table.lookups if op in wanted))
+            for name, (table, names) in self._tables.items()
+        }
+
+
+def _with_ops(table: Table) -> TableNames:
+    keys, rows = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, table.dim])
+    return TableNames(
+        name=table.table_name,
+        dim=table.dim,
+        distribution=table_distribution(table) if table.first_rows is None else "",
+        reset=table.variable.initializer.name,
+        keys=keys.name,
+        rows=rows.name,
+        fill=table.import_rows(keys + table.first_key, rows).name,
+        peek=native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, []).name,
+        snapshot=tuple(tensor.name for tensor in table.snapshot()),
+        buckets=table.arguments.base_buckets,
+    )
 
 
 def natural_state(run: Any, program: Program) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify.recording import STAGE, Recording
+from migrate.verify.recording import STAGE, Moment, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
@@ -23,22 +23,17 @@ from migrate.verify.weights import random_weights
 from rewriter.graph.reasons import reason_of
 from rewriter.graph.view import GraphView
 from rewriter.graph.vocabularies import fills_of
-from rewriter.nudging import nudged
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program for the compared number of training steps, then measure it in its session.
-
-    With `job["nudge"]`, a seed of signs, only its steps are measured, over the `batches` and from the `state` of an
-    earlier run, with the rows of looked-up variables moved in the last digit.
-    """
+    """Run the program for the compared number of training steps, then measure it in its session."""
     settings: Settings = job["settings"]
     result: dict[str, Any] = {}
 
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, settings, session, stock, watcher))
 
-    watcher = Watcher(0 if "nudge" in job else settings.drawn, take_over)
+    watcher = Watcher(settings.drawn, take_over)
     try:
         run_watched(job["path"], job["directory"], watcher, settings.arguments)
     except TrainsEagerly:
@@ -55,11 +50,6 @@ def _measured(
             f"{job['path']}: no loss was found; compute it with minimize, compute_gradients or tf.gradients"
         )
     looked_up = {name for name, found in program.lookups.items() if found}
-    if "nudge" in job:
-        moved = {name: nudged(job["state"][name], job["nudge"]) for name in looked_up}
-        state = measure.State({**job["state"], **moved})
-        moments, _ = measure.steps(stock, program, state, job["batches"][: settings.steps])
-        return {"recording": Recording({}, steps={STAGE: moments})}
     initial = natural_state(stock, program)
     distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     weights = random_weights(initial, _drawn(session.graph, program, looked_up), looked_up, settings.seed)
@@ -80,7 +70,7 @@ def _measured(
         "others": watcher.others(),
         "seeded": session.graph.seed is not None,
         "random": measure.random_again(stock, program, state, batches[0]),
-        "double": _double(session, program, state, batches, settings),
+        "double": _double(session, program, state, batches, settings, measured.steps[STAGE]),
     }
 
 
@@ -97,21 +87,24 @@ def all_rungs(
     batches: Any,
     settings: Settings,
     recording: Recording,
+    lead: Sequence[Moment] = (),
 ) -> tuple[Recording, Mapping[str, Any]]:
     """Return the recording with passes and steps, and what tables hold after the last one."""
     passes = measure.passes(run, program, state, batches[: settings.batches])
-    moments, snapshots = measure.steps(run, program, state, batches[: settings.steps])
+    moments, snapshots = measure.steps(run, program, state, batches[: settings.steps], lead)
     losses = [f"loss {name}" for name in program.losses]
     return replace(recording, passes=passes, steps={STAGE: moments}, losses=losses, varied=True), snapshots
 
 
-def _double(session: Any, program: measure.Program, state: measure.State, batches: Any, settings: Settings) -> Any:
+def _double(
+    session: Any, program: Program, state: measure.State, batches: Any, settings: Settings, lead: Sequence[Moment]
+) -> Any:
     """Return the passes and steps in float64, or a sentence why there are none."""
     try:
         with session_of(session.graph, program, sorted({name for batch in batches for name in batch})) as wide:
             values = {name: widened(value) for name, value in state.variables.items()}
             fed = [{name: widened(np.asarray(value)) for name, value in batch.items()} for batch in batches]
-            return all_rungs(wide.run, program, measure.State(values), fed, settings, Recording({}))[0]
+            return all_rungs(wide.run, program, measure.State(values), fed, settings, Recording({}), lead)[0]
     except Exception as error:
         return f"no float64 reference, because the graph fails in float64: {reason_of(error)[:200]}"
 

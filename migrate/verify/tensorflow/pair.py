@@ -13,7 +13,6 @@ import numpy as np
 from migrate.report.model import Comparison, Memory, Verification
 from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
-from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
 from migrate.verify.recording import STAGE, Array, Moment, Recording, memory_of
 from migrate.verify.settings import Settings
@@ -51,7 +50,8 @@ def follow(first: Result, converted: str) -> Pair:
         eager.traced = next(iter(traced), None)
         return eager
     known = {key: first[key] for key in ("directory", "settings", "program", "batches")}
-    job = {**known, "state": first["recording"].weights, "path": converted}
+    own: Recording = first["recording"]
+    job = {**known, "state": own.weights, "lead": own.steps[STAGE], "path": converted}
     return Pair(first, workers.run(_CONVERTED, job))
 
 
@@ -66,7 +66,6 @@ class Pair(Comparer):
         self.tables = converted.tables
         #: table -> the original's variable
         self.matched = {table.name: name for name, table in self.tables.items()}
-        self.freed = {name: one.buckets for name, one in self.tables.items() if one.buckets is not None}
         self.traced: Pair | None = None  #: the same programs as their users run them
         joined = functools.partial(partitioned_variables.joined, parted=second.get("parts", {}))
         own: Recording = joined(first["recording"])
@@ -74,9 +73,6 @@ class Pair(Comparer):
         super().__init__(self._with_slots(own), converted)
         #: table -> how its optimizer differs
         self.changed = {table.name: why for name, table in self.tables.items() if (why := self._change(name))}
-        job = {key: first[key] for key in ("path", "directory", "settings", "batches", "traced") if key in first}
-        job["state"] = first["recording"].weights  # batches are those of a session, Keras makes its own
-        self.drift = Drift(own, keras.SIDE if "eager" in first else _ORIGINAL, job, joined)
         self._refer_to(first["double"])
 
     def _refer_to(self, double: Recording | str | None) -> None:
@@ -84,7 +80,6 @@ class Pair(Comparer):
         self._no_double = double if isinstance(double, str) else ""
         if isinstance(double, Recording):
             self.reference = self._with_slots(self._joined(double))
-            self._sides = self.original, self.converted, self.reference
 
     def _with_slots(self, side: Recording) -> Recording:
         """Return the original's recording with the slots of a table's variable side by side, as those of the table."""
@@ -98,12 +93,11 @@ class Pair(Comparer):
             if slots and of_table is not None and of_table.shape[1] == sum(one.shape[1] for one in slots):
                 yield slots_of(name), np.concatenate(slots, axis=1)
 
-    @functools.cached_property
-    def _all(self) -> Sequence[Comparison]:
-        compared = tuple(self._stages())
+    def _compared(self) -> tuple[Comparison, ...]:
+        compared = super()._compared()
         if "eager" in self.recorded and any(one.verdict in ("differs", "undetermined") for one in compared):
             self._refer_to(keras.in_float64(self.recorded))
-            compared = tuple(self._stages())
+            compared = super()._compared()
         if self.traced and not self.traced.recorded["by_turns"]:
             compared += tuple(replace(one, stage="traced") for one in self.traced.comparisons())
         return compared
@@ -111,9 +105,8 @@ class Pair(Comparer):
     @property
     def notes(self) -> tuple[str, ...]:
         """Return notes on how the results were obtained."""
-        notes = [
-            f"table `{table}` replaces the variable `{name}`" for table, name in self.matched.items() if table != name
-        ]
+        renamed = ((table, name) for table, name in self.matched.items() if table != name)
+        notes = [*super().notes, *(f"table `{table}` replaces the variable `{name}`" for table, name in renamed)]
         if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.told.get("renumbered", {}).items()]:
             more = f" and {len(anew) - 5} more" if len(anew) > 5 else ""
             notes.append(
@@ -167,8 +160,6 @@ class Pair(Comparer):
         """Return how the optimizer of a table differs from that of its variable, or an empty text."""
         if name in self.converted.in_graph:
             return ""
-        if name in self.freed:
-            return "each id has a row of its own, in place of its bucket's, and these rows are trained separately"
         before, (title, stock) = self.original.optimizers.get(name, ""), self.converted.optimizers[name]
         if before in stock:
             return ""
@@ -190,58 +181,13 @@ class Pair(Comparer):
         owner = name.removesuffix(" [slots]")
         return super()._label(owner, "slots" if owner != name and owner in self.tables else what)
 
-    def of_loss(self, result: Comparison, number: int, values: Sequence[Array]) -> Comparison:
-        """Return what a loss over steps says: a consequence of a table's optimizer, or the original's own drift."""
-        same = 1 if self.freed else 2  # the first loss does not depend on optimizers
-        result = self._consequence(result, values[0][:same], values[1][:same])
-        first, second = values[:2]
-        if self.changed or not len(first) == len(second) == len(self.original.steps[STAGE]):
-            return result
-        gaps = np.abs(first - second).reshape(len(first), -1).max(axis=1)
-        apart = [(at, float(gap)) for at, gap in enumerate(gaps) if gap > result.tolerance * result.scale]
-        return self.drift.explained(result, apart, lambda step: step.losses[number])
-
-    def of_step(self, result: Comparison, at: int, name: str) -> Comparison:
-        """Return what values after a step say; both first steps start from the same state."""
-        if name.endswith(" [slots]"):
-            return result
-        if not self.changed:
-            return self.drift.explained(result, [(at, result.max_abs)], lambda step: step.values[name])
-        # A difference at the first of several steps has another cause than a table.
-        return result if name in self.tables or (at == 0 and self._several) else self._consequence(result)
-
-    @property
-    def _several(self) -> bool:
-        return len(self.original.steps[STAGE]) > 1
-
-    def _consequence(self, comparison: Comparison, *start: Array) -> Comparison:
-        """Attribute a difference to a table whose optimizer is not equivalent, if there is one."""
-        if comparison.verdict != "differs" or not self.changed:
-            return comparison
-        if start and compare.compare("", "", *start).verdict == "differs":
-            return comparison
-        cause = "the ids" if self.freed else "the optimizer"
-        return compare.change_of_values(comparison, f"follows from {cause} of {', '.join(self.changed)}")
-
     def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield the comparisons of a variable or table; of one whose optimizer differs, that its values change."""
-        if name in self.freed:
-            yield from self._alone(stage, name, moments)
-            return
         table = self.tables.get(name.removesuffix(" [slots]"))
         reason = self.changed.get(table.name, "") if table else ""
         for one in super().values(stage, name, moments):
             is_idle = one.name.endswith("[idle rows]") and one.verdict == "equal"
             yield compare.change_of_values(one, reason) if reason and not is_idle else one
-
-    def _alone(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
-        """Yield a comparison of the rows, after the first step, of ids that shared their bucket with no other there."""
-        places, rows = moments[1][0].values.get(name, ((), ()))
-        if name in moments[0][0].values and len(places):
-            sides = (np.asarray(moments[side][0].values[name]) for side in (0, 2))
-            own, double = (one.reshape(len(one), -1)[places] for one in sides)
-            label = self._label(name, "ids alone in their bucket, step 1")
-            yield compare.compare(stage, label, own, rows, double)
 
 
 def _slot_names(name: str, values: Mapping[str, Any]) -> list[str]:

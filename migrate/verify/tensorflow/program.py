@@ -26,7 +26,8 @@ from migrate.source.files.notebook import SUFFIX
 from migrate.tensorflow1 import remedy
 from migrate.verify import program_files
 from migrate.verify.program_files import code_of, means_v1
-from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, around, watching
+from migrate.verify.replacing import around
+from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
 
 
 def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence[str] = ()) -> None:
@@ -48,9 +49,9 @@ def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence
 
 
 def run_script(
-    path: str, directory: str, around: contextlib.AbstractContextManager[None], arguments: Sequence[str] = ()
+    path: str, directory: str, watched: contextlib.AbstractContextManager[None], arguments: Sequence[str] = ()
 ) -> bool:
-    """Run a program (`started`) in a copy of `directory` within `around`; return True if it was stopped.
+    """Run a program (`started`) in a copy of `directory` while it is `watched`; return True if it was stopped.
 
     Raises:
         MigrateError: the program fails.
@@ -63,7 +64,7 @@ def run_script(
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1
     try:
-        with around, _own_model_directories():
+        with watched, _own_model_directories():
             run()
     except TrainsEagerly:
         raise
@@ -105,7 +106,7 @@ def _why_nothing(watcher: Watcher) -> str:
 def _own_model_directories() -> Iterator[None]:
     """Redirect Estimators and MonitoredTrainingSessions to a temporary directory without checkpoints."""
     v1: Any = tf.compat.v1
-    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:  # in the worker's own
+    with tempfile.TemporaryDirectory() as scratch:  # in the worker's own
 
         def session(stock: Any, *arguments: Any, **named: Any) -> Any:
             return stock(*arguments, **{**named, "checkpoint_dir": None})
@@ -115,10 +116,9 @@ def _own_model_directories() -> Iterator[None]:
             estimator._model_dir = scratch
             estimator._config = estimator._config.replace(model_dir=scratch)
 
-        stack.enter_context(around(v1.train, "MonitoredTrainingSession", session))
-        if hasattr(v1, "estimator"):
-            stack.enter_context(around(v1.estimator.Estimator, "__init__", init))
-        yield
+        estimators = [(v1.estimator.Estimator, "__init__", init)] if hasattr(v1, "estimator") else []
+        with around((v1.train, "MonitoredTrainingSession", session), *estimators):
+            yield
 
 
 #: A program's first file, and the call that runs it.
@@ -126,12 +126,7 @@ Started = tuple[Path, Callable[[], object]]
 
 
 def started(path: str, directory: str, arguments: Sequence[str]) -> Started:
-    """Prepare this process.
-
-    Args:
-        path: the file; or the folder, whose command the arguments are.
-        directory: the original's folder.
-        arguments: what the program gets.
+    """Prepare this process for a file with its arguments; or for a folder, whose command the arguments are.
 
     Raises:
         MigrateError: the command starts no Python program.

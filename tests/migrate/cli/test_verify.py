@@ -9,7 +9,7 @@ import sys
 from tests.support.paths import ROOT
 
 #: What the command imports to run and to compare the programs of each framework.
-NAMES = ("drift", "tensorflow.pair", "paddle.pair", "paddle.trainer.folder")
+NAMES = ("comparer", "tensorflow.pair", "paddle.pair", "paddle.trainer.folder")
 
 
 def test_who_compares_needs_no_framework() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -291,6 +293,52 @@ def test_what_the_converted_program_lacks_is_no_silence() -> None:
     )
     lacks = [c.name for c in Comparer(first, second).comparisons() if c.verdict == "differs"]
     assert lacks == ["b"]
+
+
+NEXT = float(np.nextafter(np.float32(1), np.float32(2)))
+#: name -> what rows 0 and 2 are after each of two steps of the converted program; what differs.
+STEPPED = {
+    "alike": ((0.8, 0.6), (1.0, 1.0), set()),
+    "a movement that is off by as little as the weights' tolerance": ((0.8 + 4e-6, 0.6), (1.0, 1.0), {"item [table]"}),
+    "an idle row that moves in between": (
+        (0.8, 0.6),
+        (NEXT, 1.0),
+        {"item [idle rows]"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPPED)
+@pytest.mark.each_case
+def test_each_step_counts_where_it_begins_with_the_originals_weights(name: str) -> None:
+    moved, idle, expected = STEPPED[name]
+    start = np.ones((3, 1), np.float32)
+
+    def side(first: tuple[float, ...], last: tuple[float, ...], **told: Any) -> Recording:
+        rows = [np.array([[a], [1.0], [b]], np.float32) for a, b in zip(first, last, strict=True)]
+        steps = [Moment([ONE], values={"item": values}) for values in rows]
+        return Recording({"item": start}, steps={"optimizer": steps}, weights={"item": start}, **told)
+
+    table = SimpleNamespace(name="item")
+    pair = Comparer(side((0.8, 0.6), (1.0, 1.0)), side(moved, idle, tables={"item": table}, follows=True))
+    assert {one.name for one in pair.steps("optimizer") if one.verdict != "equal"} == expected
+    assert "item [idle rows]" in {one.name for one in pair.steps("optimizer")}
+
+
+@pytest.mark.parametrize("follower", ["original", "converted"])
+def test_faults_of_a_last_place_add_up_where_each_step_begins_with_equal_weights(follower: str) -> None:
+    start = np.ones((2, 1), np.float32)
+
+    def side(name: str, by: float) -> Recording:
+        values = [(start - 0.01 * (at + 1) + by).astype(np.float32) for at in range(100)]
+        steps = [Moment([ONE], gradients={"w": start}, values={"w": one}) for one in values]
+        return Recording({"w": start}, [], {"optimizer": steps}, {"w": start}, follows=name == follower)
+
+    def verdict(by: float) -> str:
+        results = Comparer(side("original", 0.0), side("converted", by)).steps("optimizer")
+        return next(one.verdict for one in results if one.name == "w" and one.stage == "optimizer")
+
+    assert [verdict(0.0), verdict(6e-8)] == ["equal", "differs"]
 
 
 def test_columns_find_their_block() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate.verify import compare, comparer, rounding
+from migrate.verify import compare, rounding
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.trainer import folder
 from migrate.verify.paddle.trainer.common import dense
@@ -39,9 +39,9 @@ CASES = {
 def test_noise_excuses_what_is_not_larger(name: str) -> None:
     original, converted, wide, noise, largest, expected = CASES[name]
     result = compare.compare("gradient", "w", original, converted, wide)
-    found = rounding.by_noise(result, original, noise, largest)
+    found, _ = rounding.by_noise(result, original, noise, largest)
     assert (found.verdict == "equal") == expected
-    alone = rounding.by_noise(replace(result, verdict="differs", note=""), original, noise, largest)
+    alone, _ = rounding.by_noise(replace(result, verdict="differs", note=""), original, noise, largest)
     assert (alone.verdict == "equal") == expected == bool(alone.note)
 
 
@@ -55,8 +55,8 @@ def test_static_graphs_have_gradients_of_which_float64_leaves_nothing(factor: in
 def test_a_movement_is_known_to_the_last_places_of_the_weight() -> None:
     weight = np.array([1.0, 8.0, 1e-3], np.float32)
     unit = np.spacing(weight).astype(np.float64)
-    assert not comparer._beyond(2 * unit, weight, 0).any() and (comparer._beyond(3 * unit, weight, 0) == unit).all()
-    assert (comparer._beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
+    assert not rounding.beyond(2 * unit, weight, 0).any() and (rounding.beyond(3 * unit, weight, 0) == unit).all()
+    assert (rounding.beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
 
 
 def test_rows_stand_for_an_array_that_changes_little() -> None:
@@ -71,13 +71,13 @@ def test_rows_stand_for_an_array_that_changes_little() -> None:
 
 
 def test_a_gradient_without_two_digits_of_its_own_is_undetermined() -> None:
-    result = compare.compare("gradient", "w", ONE, ONE * 1.3, ONE)
-    assert rounding.is_undetermined(result, ONE, 0.2) and not rounding.is_undetermined(result, ONE, 0.05), "beyond it"
-    near = compare.compare("gradient", "w", ONE, ONE * 1.003, ONE)
-    assert not rounding.is_undetermined(near, ONE, 0.005), "two digits"
-    assert not rounding.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), ONE, 1.0), "equal"
-    gone = compare.compare("gradient", "w", TINY, TINY * 2, TINY * 1e-9)
-    assert not rounding.is_undetermined(gone, TINY, 1e-7), "0, so that no other ids are needed"
+    def is_sure(original: Any, converted: Any, wide: Any, noise: float) -> bool:
+        return rounding.by_noise(compare.compare("gradient", "w", original, converted, wide), original, noise, 0.0)[1]
+
+    assert not is_sure(ONE, ONE * 1.3, ONE, 0.2) and is_sure(ONE, ONE * 1.3, ONE, 0.05), "beyond it"
+    assert is_sure(ONE, ONE * 1.003, ONE, 0.005), "two digits"
+    assert is_sure(ONE, ONE, ONE, 1.0), "equal"
+    assert is_sure(TINY, TINY * 2, TINY * 1e-9, 1e-7), "0, so that no other ids are needed"
 
 
 #: name -> original, float64, noise in float32, in float64, verdict.
@@ -96,10 +96,11 @@ UNDETERMINED = {
 def test_float64_tells_what_the_original_does_not_determine(name: str) -> None:
     original, reference, noise, wide, expected = UNDETERMINED[name]
     result = compare.compare("gradient", "w", original, original + FLIPPED * noise, reference.astype(np.float64))
-    assert rounding.is_undetermined(result, original, noise)
-    found = rounding.undetermined_by_noise(result, original, noise, wide)
-    assert found.verdict == expected and (
-        expected == "differs" or "determined" in found.note or "float32" in found.note
+    found, is_sure = rounding.by_noise(result, original, noise, 0.0, wide)
+    assert (
+        not is_sure
+        and found.verdict == expected
+        and (expected == "differs" or "determined" in found.note or "float32" in found.note)
     )
     assert compare.worst([found, replace(found, verdict="equal")], ["1", "2"]).verdict == expected
 

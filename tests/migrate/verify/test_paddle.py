@@ -98,7 +98,7 @@ def test_losses_and_memory_are_kept(pair: Pair) -> None:
 
 def remade(pair: Pair, original: Recording, converted: Recording, reference: Recording) -> Pair:
     other = Pair(pair.runs, ())
-    other.original, other.converted, other.reference = other._sides = original, converted, reference
+    other.original, other.converted, other.reference = original, converted, reference
     return other
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from migrate.verify.tensorflow import measure
+from migrate.verify.tensorflow.measure import VariableNames
 from migrate.verify.weights import moved_weights, random_weights
 
 INITIAL = {
@@ -32,3 +36,20 @@ def test_a_weight_depends_on_the_seed_and_its_name_alone() -> None:
     rows = random_weights(INITIAL, ["tenths", "small"], {"tenths"}, 1)
     assert np.linalg.norm(rows["tenths"], axis=1).mean() == pytest.approx(1.0, rel=0.2), "rows have about unit length"
     assert rows["small"].std() == pytest.approx(50**-0.5, rel=0.2), "kernels are scaled by their fan-in"
+
+
+def test_variables_that_begin_as_one_tensor_are_set_to_values_of_their_own() -> None:
+    names = {name: VariableNames(f"{name}/Assign", "draw:0", f"{name}:0") for name in ("a", "b")}
+    names["c"] = VariableNames("c/Assign", "zeros:0", "c:0")
+    given: dict[str, Any] = {}
+
+    def run(initializers: list[str], feeds: dict[str, Any]) -> None:
+        own = {f"{name}/Assign": one.assigned for name, one in names.items()}
+        given.update({one: feeds[own[one]] for one in initializers})
+
+    measure.restart(
+        run,
+        measure.Program(names, {}, [], [], {}, {}),
+        measure.State({name: np.array(at) for at, name in enumerate("abc")}),
+    )
+    assert given == {"a/Assign": 0, "b/Assign": 1, "c/Assign": 2}

@@ -11,8 +11,8 @@ from migrate.verify.distributions import Distribution
 from migrate.verify.paddle.graph_side import array_of, distribution_of
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
-from migrate.verify.paddle.without_buckets import CLIPPED, Shared, by_bucket, clips_by_norm, gave_up, of_buckets
 from migrate.verify.recording import Recording, packed
+from migrate.verify.without_buckets import CLIPPED, Shared, by_bucket, clips_by_norm, gave_up, of_buckets
 from runtime.compat.paddle import InstalledOtherwise, install
 from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import Tensor
@@ -57,7 +57,7 @@ class _Side:
             if weight.name in before:
                 values = values_of(weight)
                 if isinstance(weight, TableWeight) and weight.name in self.freed:
-                    values, shared[weight.name] = by_bucket(weight, values, *weight.own_rows())
+                    values, shared[weight.name] = by_bucket(weight.rules.buckets, values, *weight.own_rows())
                 after[weight.name] = packed(values, before[weight.name])
         if self.freed:
             self.steps.wanted = len(self.steps.steps) + 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import paddle
@@ -20,9 +19,10 @@ from migrate.errors import MigrateError
 from migrate.verify.paddle import patches
 from migrate.verify.paddle.patches import distributions_of, is_dense, textbook, trained_by, watched_distributions
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
-from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
+from migrate.verify.paddle.trainer.following import give_gradients, gradients_of, nudged
 from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.recording import Moment, Recording, packed, unpacked
+from migrate.verify.replacing import replaced
 
 
 class _Side:
@@ -42,10 +42,7 @@ class _Side:
 
     def given(self, values: Any) -> Any:
         """Return the values of the converted program, nudged where that is wanted."""
-        if self.nudges is None or values.dtype.kind != "f":
-            return values
-        moved = values + np.spacing(values) * self.nudges.randint(-1, 2, values.shape)
-        return moved.astype(values.dtype)
+        return values if self.nudges is None else nudged(values, self.nudges)
 
     def created(self, parameter: Any) -> None:
         """Keep what a weight begins with, and let it begin as that of the converted program."""
@@ -117,19 +114,18 @@ def _watching(side: _Side) -> Iterator[None]:
     def iterated(self: Any) -> Any:
         return map(_widened, batches(self))
 
-    classes = [kind for kind in vars(paddle.optimizer).values() if isinstance(kind, type)]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(LayerHelperBase, "create_parameter", created))
-        stack.enter_context(mock.patch.object(paddle.Tensor, "backward", recorded))
-        stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__init__", loading))
-        if side.wide:
-            stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__iter__", iterated))
-        for kind in classes:
-            if "step" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
-                stack.enter_context(mock.patch.object(kind, "step", stepping(vars(kind)["step"])))
-            if "minimize" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
-                stack.enter_context(mock.patch.object(kind, "minimize", lambda self, *positional, **named: self.step()))
-        stack.enter_context(Chance().given())
+    changes: list[tuple[Any, str, Any]] = [
+        (LayerHelperBase, "create_parameter", created),
+        (paddle.Tensor, "backward", recorded),
+        (paddle.io.DataLoader, "__init__", loading),
+        *([(paddle.io.DataLoader, "__iter__", iterated)] if side.wide else []),
+    ]
+    for kind in vars(paddle.optimizer).values():
+        if isinstance(kind, type) and issubclass(kind, paddle.optimizer.Optimizer):
+            own = vars(kind)
+            changes += [(kind, "step", stepping(own["step"]))] if "step" in own else []
+            changes += [(kind, "minimize", lambda self, *_, **__: self.step())] if "minimize" in own else []
+    with replaced(*changes), Chance().given():
         yield
 
 

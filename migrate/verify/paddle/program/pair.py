@@ -14,7 +14,6 @@ from migrate.report.model import Verification
 from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.program.common import STAGE
-from migrate.verify.paddle.without_buckets import FirstStep
 from migrate.verify.program_files import roots
 from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
@@ -66,7 +65,7 @@ def _witnessed(job: workers.Job, single: Recording) -> Comparer:
     """Compare both sides; where they differ, with what the original itself computes in float64, and when nudged."""
     moved: Recording = job["moved"]
     runs, wide = [single], None
-    pair = FirstStep(with_noise(runs, moved), moved)
+    pair = Comparer(with_noise(runs, moved), moved)
     for seeds in _NUDGES:
         stages = {one.stage for one in pair.comparisons() if one.verdict in ("differs", "undetermined")}
         if not stages or (wide is not None and stages != {"gradient"}):
@@ -74,7 +73,7 @@ def _witnessed(job: workers.Job, single: Recording) -> Comparer:
         nudged = (workers.run(_ORIGINAL, {**job, "nudged": seed})["recording"] for seed in seeds)
         runs += [run for run in nudged if _way(run) == _way(single)]
         wide = _in_float64(job, single) if wide is None else wide
-        pair = FirstStep(with_noise(runs, moved), moved, wide[0], (*wide[1], *_notes(runs, moved)))
+        pair = Comparer(with_noise(runs, moved), moved, wide[0], (*wide[1], *_notes(runs, moved)))
     return pair
 
 

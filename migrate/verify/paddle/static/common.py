@@ -18,6 +18,9 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.verify.paddle.trainer.common import class_of, tensors_in
 
+TRAINER, CLASS = "static_model.py", "StaticModel"
+#: Ids are taken modulo this number, and tables have as many rows at most: in Paddle they are matrices here.
+IDS = 50
 Feeds = Sequence[tuple[tuple[Any, ...], str, int]]
 _MOST_LINES = 10_000  #: of a file
 
@@ -63,15 +66,12 @@ def _samples(reader: Any, lines: Iterator[str]) -> Iterator[list[list[str]]]:
 
 def _column(group: Sequence[list[list[str]]], place: int, feed: tuple[tuple[Any, ...], str, int]) -> Any:
     shape, dtype, level = feed
-    parts = [_numbers(sample[place], dtype) for sample in group]
+    read = float if dtype.startswith("float") else lambda word: int(word) % IDS
+    parts = [np.array(list(map(read, sample[place])), dtype) for sample in group]
     inner = [-1 if size is None else size for size in shape[1:]]
     values = np.concatenate(parts).reshape([-1, *inner] if level else [len(group), *inner])
     lengths = np.array([len(part) for part in parts], np.int64) // max(1, int(np.prod([max(1, one) for one in inner])))
     return [values, lengths] if level else values
-
-
-def _numbers(words: Sequence[str], dtype: str) -> Any:
-    return np.array([float(word) if dtype.startswith("float") else int(word) % IDS for word in words], dtype)
 
 
 def as_fed(items: Any, feeds: Feeds) -> list[Any]:
@@ -88,11 +88,6 @@ def as_fed(items: Any, feeds: Feeds) -> list[Any]:
         value = (array if free else array.reshape([len(array), *inner])).astype(dtype)
         fed.append([value, np.ones([len(value)], np.int64)] if level else value)
     return fed
-
-
-TRAINER, CLASS = "static_model.py", "StaticModel"
-#: Ids are taken modulo this number, and tables have as many rows at most: in Paddle they are matrices here.
-IDS = 50
 
 
 def trainer_of(folder: str, config: Any) -> Any:

@@ -13,7 +13,7 @@ from migrate.errors import MigrateError
 from migrate.verify.paddle.graph_side import GraphSide, ran
 from migrate.verify.paddle.static.common import minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array
-from migrate.verify.paddle.without_buckets import clips_by_norm
+from migrate.verify.without_buckets import clips_by_norm
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer

@@ -47,13 +47,9 @@ def class_of(folder: str, file: str, name: str, wanted: tuple[str, str]) -> Any:
 
 
 def optimizer(framework: Any, kind: str, rate: float, parameters: Any = None) -> Any:
-    """Return the optimizer of a kind of steps.
+    """Return the optimizer of a kind of `RATES`, from `paddle.optimizer` or `runtime.nn.optimizer`.
 
-    Args:
-        framework: the module of its class: `paddle.optimizer`, or `runtime.nn.optimizer` with the same names.
-        kind: one of `RATES`.
-        rate: the learning rate.
-        parameters: what it trains; none for a static program.
+    A static program gives no parameters to train.
     """
     if kind == "sgd":
         return framework.SGD(rate, parameters)

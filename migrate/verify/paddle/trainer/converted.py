@@ -23,7 +23,7 @@ from migrate.verify.paddle.trainer.common import (
     watched,
 )
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
-from migrate.verify.paddle.without_buckets import clips_by_norm
+from migrate.verify.without_buckets import clips_by_norm
 from runtime import nn
 from runtime.nn.weights.weight import Weight
 
@@ -73,8 +73,9 @@ class Converted(GraphSide):
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()
         with watched(self.model, tf.Tensor) as outputs, drawn():
+            # Lists and dicts are of its own, as the program may change them.
             method = self.trainer.train_forward if training else self.trainer.infer_forward
-            returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
+            returned = method(self.model, self.metrics, mapped(lambda item: item, self.items), self.config)
         return outputs, returned[0] if training else None
 
     def _own_step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
@@ -115,11 +116,6 @@ class Converted(GraphSide):
             if one.padding is not None and (one.weight.sparse or one.weight.is_table)
         }
         return {name: found[id(weight)] for name, weight in self.weights.items() if id(weight) in found}
-
-
-def _fed(item: tf.Tensor) -> tf.Tensor:
-    """Return the tensor itself, in lists and dicts of their own, which the program may change."""
-    return item
 
 
 def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:

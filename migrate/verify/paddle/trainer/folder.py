@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ from migrate.source.paddle.abstract.values import Tensor
 from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import compare, workers
+from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.random_batches import IDS, drawn
+from migrate.verify.paddle.running import run_both
 from migrate.verify.paddle.static.common import Feeds, as_fed
 from migrate.verify.paddle.trainer.common import MOST, mapped
-from migrate.verify.paddle.trainer.pair import measure
 from migrate.verify.settings import Settings
 
 _BATCHES = "migrate.verify.paddle.batches"
@@ -104,6 +106,27 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes), pair.memory())
+
+
+def measure(
+    original: str,
+    converted: str,
+    config: Mapping[str, Any],
+    batches: Sequence[Any],
+    settings_: Settings,
+    settles: bool = False,
+    static: bool = False,
+) -> Comparer:
+    """Run the trainers of two folders on the same batches, NumPy arrays as the reader's loader gives them.
+
+    With `settles`, these batches are the last that are tried: a gradient that the original does not determine is then
+    `undetermined` if float64 does not determine it either; else it differs. The steps of a `static` model are made by
+    its own graph. Raises MigrateError if one of the programs fails.
+    """
+    job = {"path": original, "config": dict(config), "batches": batches, "settings": settings_}
+    package = f"migrate.verify.paddle.{'static' if static else 'trainer'}"
+    runs = run_both(package, job, converted, settles, follows=not static)
+    return Comparer(runs.original, runs.converted, runs.reference, runs.notes)
 
 
 def _changed(config: dict[str, Any], settings_: Settings) -> dict[str, Any]:

@@ -29,12 +29,8 @@ def followed(
 ) -> tuple[dict[str, float], dict[str, list[Moment]]]:
     """Return the noise, and the original's steps of each optimizer that the converted trainer has stepped with.
 
-    Args:
-        side: an `Original`.
-        weights: where the steps start.
-        batches: as in the job of the converted trainer.
-        job: `moved` is the recording of the converted trainer, `rates` are the learning rates. With `settles` the
-            noise is measured in float64, too, at the first weights.
+    `side` is an `Original`. In the job, `moved` is the recording of the converted trainer, `rates` are the learning
+    rates, and with `settles` the noise is measured in float64, too, at the first weights.
     """
     moved: Recording = job["moved"]
     noise, narrow = _Noise(side, moved.padding), side.dtype == "float32"
@@ -114,13 +110,9 @@ class _Noise:
     def measure(
         self, weights: Mapping[str, Array], items: Any, own: Mapping[str, Any], given: Mapping[str, Any]
     ) -> dict[str, float]:
-        """Return the noise by path; all gradients of the parameters are zero afterwards, if they have any.
+        """Return the noise by path, where a pass from these weights over the batch has the gradients `own`.
 
-        Args:
-            weights: where the pass began.
-            items: the batch.
-            own: the gradients of that pass, which also left the running values.
-            given: those of the converted trainer.
+        Those `given` are the converted trainer's. All gradients of the parameters are zero afterwards.
         """
         arrays = self._arrays(own)
         far = {name: self._far(name, value, given.get(name)) for name, value in arrays.items()}
@@ -132,7 +124,8 @@ class _Noise:
             if number >= _TRIES and all(far[name] <= noise[name] for name in far):
                 break
             self.side.model.clear_gradients()
-            _backward(self.side, _nudged(weights, self.side.dtype, random), items)
+            moved_weights = {name: nudged(self._wide(value), random) for name, value in weights.items()}
+            _backward(self.side, moved_weights, items)
             moved = self._arrays(gradients_of(self.side.parameters))
             for name, value in {**moved, **self._running(moved)}.items():
                 apart = np.abs(np.subtract(value, arrays[name], dtype=np.float64))  # a weight may be boolean
@@ -140,6 +133,9 @@ class _Noise:
         self.side.model.clear_gradients()
         self.found = {name: max(value, self.found.get(name, 0.0)) for name, value in noise.items()}
         return noise
+
+    def _wide(self, value: Array) -> Array:
+        return value.astype(self.side.dtype) if value.dtype.kind == "f" else value
 
     def _running(self, gradients: Mapping[str, Array]) -> dict[str, Array]:
         """Return the values of what has no gradient: a pass may change running values."""
@@ -158,10 +154,12 @@ class _Noise:
         return found if found > TOLERANCE * float(np.abs(own).max(initial=0.0)) else 0.0
 
 
-def _nudged(weights: Mapping[str, Array], dtype: str, random: np.random.RandomState) -> dict[str, Array]:
-    floats = {name: value.astype(dtype) for name, value in weights.items() if value.dtype.kind == "f"}
-    moved = {name: value + np.spacing(value) * random.randint(-1, 2, value.shape) for name, value in floats.items()}
-    return {**weights, **{name: value.astype(floats[name].dtype) for name, value in moved.items()}}
+def nudged(value: Array, random: np.random.RandomState) -> Array:
+    """Return floats moved by at most one last place each; other values as they are."""
+    if value.dtype.kind != "f":
+        return value
+    moved: Array = (value + np.spacing(value) * random.randint(-1, 2, value.shape)).astype(value.dtype)
+    return moved
 
 
 def gradients_of(parameters: Mapping[str, Any]) -> dict[str, Any]:

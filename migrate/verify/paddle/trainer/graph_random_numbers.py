@@ -48,13 +48,14 @@ def drawn() -> Iterator[None]:
     They go by the order of calls, as in the original.
     """
     numbers = itertools.count()
+
+    def masked(shape: tf.Tensor, p: float) -> tf.Tensor:
+        number = next(numbers)
+        return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
+
     functional.draw_with(_Drawer())
     try:
-        with masks.drawn_by(lambda shape, p: _mask(next(numbers), shape, p)):
+        with masks.drawn_by(masked):
             yield
     finally:
         functional.draw_with(functional.Drawer())
-
-
-def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
-    return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)

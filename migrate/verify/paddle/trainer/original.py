@@ -41,7 +41,9 @@ class Original:
         with recorded(LayerHelperBase, "create_parameter") as made, watched_distributions() as drawn:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
-        self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
+        self.own = own_metrics(
+            self.metrics, paddle.metric.Metric, lambda one: type(one).__module__.startswith("paddle.")
+        )
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
         self.distributions = distributions_of(drawn, self.parameters, self.values())
@@ -99,22 +101,15 @@ class Original:
         return returned[0] if training else None
 
 
-def _of_paddle(metric: Any) -> bool:
-    return type(metric).__module__.startswith("paddle.")
-
-
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the original in a process of its own; see `measured`."""
     return measured(Original(job), job)
 
 
 def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure what the job asks for.
+    """Measure what the job asks for: with `passes` outputs, loss and gradients; with `moved`, as `followed`, steps.
 
-    Args:
-        side: the trainer and its model.
-        job: `weights` and `loose` are where it starts, by default the model's own with some noise. With `passes`,
-            outputs, loss and gradients are measured; with `moved`, the steps of the converted trainer are followed.
+    `weights` and `loose` are where it starts, by default the model's own with some noise.
     """
     settings: Settings = job["settings"]
     for tensor, value in zip(side.loose, job.get("loose", ()), strict=False):

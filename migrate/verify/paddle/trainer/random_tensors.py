@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import paddle
@@ -13,6 +12,7 @@ import paddle.nn.functional as F
 
 from migrate.verify.paddle.trainer import random_numbers
 from migrate.verify.paddle.trainer.common import Array, mask
+from migrate.verify.replacing import replaced
 
 
 class Chance:
@@ -45,12 +45,9 @@ class Chance:
                 x.dtype
             ),
         }
-        with contextlib.ExitStack() as stack:
-            for owner in (F, paddle.nn.functional.common):
-                stack.enter_context(mock.patch.object(owner, "dropout", self._dropout))
-            for name, function in drawing.items():
-                stack.enter_context(mock.patch.object(paddle, name, function))
-            stack.enter_context(mock.patch.object(paddle.Tensor, "multinomial", drawing["multinomial"]))
+        dropouts = [(owner, "dropout", self._dropout) for owner in (F, paddle.nn.functional.common)]
+        functions = [(paddle, name, function) for name, function in drawing.items()]
+        with replaced(*dropouts, *functions, (paddle.Tensor, "multinomial", drawing["multinomial"])):
             yield
 
     def _dropout(
