@@ -100,7 +100,7 @@ STATE = {
     "layers": (
         "self.l = nn.LayerList([])",
         "self.l.append(self.fc); return self.fc(x)",
-        "a Container that was made before is changed",
+        "a Container that was created before is changed",
     ),
     "random": ("import random", "return self.fc(x) * random.random()", "the value of `random` is unknown"),
 }
