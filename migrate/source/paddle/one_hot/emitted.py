@@ -284,6 +284,12 @@ def log_loss(input: tf.Tensor, label: tf.Tensor, epsilon: float = 1e-4, name: st
     return tf.losses.log_loss(label, input, epsilon=epsilon, reduction="none")
 
 
+def class_loss(input: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
+    """The mean cross entropy of logits [batch, classes] and classes [batch, 1], a scalar."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.reshape(label, [-1]), logits=input)
+    return tf.reduce_mean(losses)
+
+
 def cut_out(input: tf.Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> tf.Tensor:
     """Part of a tensor: from a start to an end along each of some dimensions."""
     parts = [slice(None)] * len(input.shape)

@@ -18,6 +18,7 @@ NAMES = frozenset(
 #: Helper of `runtime.nn.functional` -> function that is written into the file.
 HELPERS = {
     "clip": "clip_by_value",
+    "cross_entropy": "class_loss",
     "log_loss": "log_loss",
     "slice": "cut_out",
     "scale": "scaled",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from migrate.schema import Schema
+from migrate.source.paddle.abstract import layers
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.parameters import bind
@@ -20,12 +23,15 @@ from migrate.source.paddle.abstract.values import (
     Module,
     Refuse,
     Span,
+    Stop,
     Tensor,
     Value,
     Weight,
 )
 from migrate.source.paddle.one_hot import optimizer
 from migrate.source.paddle.one_hot.feeds import Fed, after
+from migrate.source.paddle.one_hot.labels import only_classes
+from migrate.source.paddle.one_hot.model import arguments_of
 from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"
@@ -43,59 +49,97 @@ class LossCall:
     node: ast.AST
     arguments: dict[str, Value]
     spelled: dict[str, str]  #: parameter -> source text of its argument
-    made: Tensor
+    result: Value = None
 
 
 @dataclass
 class Watched(Machine):
-    """Executes a model, and then its trainer, whose calls of the model and of the loss are recorded, not executed."""
+    """Executes a model by the schema, and its trainer, whose calls of the model and of the loss are recorded."""
 
-    model_class: Class | None = None
+    model_class: Class = None  # type: ignore[assignment]
+    schema: Schema = None  # type: ignore[assignment]
+    arguments: Mapping[str, Value] = field(default_factory=dict)  #: what the model is made with
     model: Instance | None = None
-    loss_node: ast.FunctionDef | None = None
+    loss_node: ast.AST | None = None
     returned: Value = None  #: what the model returns
-    following: bool = False  #: whether the trainer is executed
-    made_with: list[dict[str, Value]] = field(default_factory=list)  #: arguments of the model's class
+    following: bool = False  #: whether the trainer is executed, not the model or the loss
+    made_with: dict[str, Value] = field(default_factory=dict)  #: arguments of the model's class in `create_model`
     inputs: list[tuple[Value, Module, ast.AST]] = field(default_factory=list)  #: what the model is called with, where
     losses: list[LossCall] = field(default_factory=list)
     outputs: dict[int, tuple[Tensor, int]] = field(default_factory=dict)  #: id -> output of the model, its index
-    origins: dict[int, tuple[Value, Module, ast.AST]] = field(
-        default_factory=dict
-    )  #: id of a tensor -> where it is made
+    #: id of a tensor -> where it is computed
+    origins: dict[int, tuple[Value, Module, ast.AST]] = field(default_factory=dict)
     optimizers: dict[int, optimizer.Made] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
 
-    def watch(self, model: Instance) -> None:
-        """Remember what belongs to the model, which a trainer must not change."""
-        self.model = model
-        for _, layer in named_layers(model):
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Execute what is converted, in the course of the trainer."""
+        depth, before, self.following = len(self.frames), self.following, False
+        self.frames.append(Frame(self.model_class.module, ""))
+        try:
+            yield
+        finally:
+            del self.frames[depth:]
+            self.following = before
+
+    def make_model(self, arguments: dict[str, Value]) -> Value:
+        """Return the model, which is made once, with these arguments and those of the schema."""
+        self.made_with = self.made_with or arguments
+        if self.model is not None:
+            return self.model
+        cls = self.model_class
+        self.arguments = arguments_of(self.schema, cls, arguments)
+        with self.apart():
+            try:
+                self.model = layers.instantiate(self, _called(cls), cls, [], dict(self.arguments))
+            except Refuse as reason:
+                self.problem_in(cls.module, cls.node, str(reason))
+                raise Stop from None
+        for _, layer in named_layers(self.model):
             self.parts |= {id(layer), *map(id, layer.weights.values())}
+        self.begin([self.model])
+        return self.model
+
+    def begin(self, values: Iterable[Value] = ()) -> None:
+        """Begin a pass, before which there were these values and what was made so far."""
+        self.lasting.begin([*self.modules.values(), *self.made, *values, *self.defaults.values()])
+
+    def run_model(self, value: Value) -> Value:
+        """Execute the model with its input; what it returns is returned to the trainer, too."""
+        assert self.model is not None
+        self.begin()
+        with self.apart():
+            try:
+                self.returned = layers.forward(self, _called(self.model_class), self.model, [value], {})
+            except Refuse as reason:
+                self.problem_in(self.model_class.module, self.model_class.node, str(reason))
+                raise Stop from None
+        return self.returned
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
+        of_model = isinstance(callee, Method) and isinstance(callee.receiver, Weight | LayerValue)
         if not self.following:
-            if (
-                isinstance(callee, Method)
-                and callee.name in _READS
-                and isinstance(callee.receiver, Weight | LayerValue)
-            ):
+            if of_model and callee.name in _READS:
                 raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
             return super().call(node, callee, positional, keywords)
         if isinstance(callee, Class) and callee is self.model_class:
-            return self._created(callee, positional, keywords)
+            return self.make_model(self._arguments(callee, positional, keywords))
         if callee is self.model or self._is_forward(callee):
             return self._passed(node, [*positional, *keywords.values()])
         if isinstance(callee, Function) and callee.node is self.loss_node:
             return self._lost(node, callee, positional, keywords)
         if isinstance(callee, Api) and optimizer.is_class(callee.name):
             return self._optimizer(node, callee.name, positional, keywords)
-        if isinstance(callee, Method) and callee.name in _CHANGES and isinstance(callee.receiver, Weight | LayerValue):
+        if of_model and callee.name in _CHANGES:
             raise Refuse(f"`.{callee.name}` changes which parameters are trained, or how they begin; {_KEPT}")
         return super().call(node, callee, positional, keywords)
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute a function of the program; those of a trainer have no decorators."""
-        if self.following and isinstance(function.node, ast.FunctionDef) and function.node.decorator_list:
+        of_trainer = self.following or function.node is self.loss_node
+        if of_trainer and isinstance(function.node, ast.FunctionDef) and function.node.decorator_list:
             self.problem_in(function.module, function.node.decorator_list[0], "a decorator is not supported here")
         return super().call_function(function, positional, keywords)
 
@@ -148,14 +192,14 @@ class Watched(Machine):
         found = self.model.cls.find("forward")
         return found is not None and callee.node is found[0]
 
-    def _created(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    def _arguments(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
         found = cls.find("__init__")
-        if found is not None:
-            function = Function(found[0], found[1].module, found[1], None, found[1].closure)
-            names = bind(self, function, [None, *positional], keywords)
-            names.pop(found[0].args.args[0].arg)
-            self.made_with.append(names)
-        return self.model
+        if found is None:
+            return {}
+        function = Function(found[0], found[1].module, found[1], None, found[1].closure)
+        names = bind(self, function, [None, *positional], keywords)
+        names.pop(found[0].args.args[0].arg)
+        return names
 
     def _passed(self, node: ast.AST, given: list[Value]) -> Value:
         self.inputs += [(value, self.frame.module, node) for value in given]
@@ -168,19 +212,36 @@ class Watched(Machine):
         return list(self.returned) if isinstance(self.returned, list | tuple) else [self.returned]
 
     def _lost(self, node: ast.AST, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Execute the loss of outputs and labels; these are what the module gives them: columns of numbers."""
         receiver = [] if function.receiver is None else [function.receiver]
         names = bind(self, function, [*receiver, *positional], keywords)
-        first = function.node.args.args[0].arg
-        names.pop(first)
-        order = [item.arg for item in function.node.args.args if item.arg != first]
-        made = Tensor(())
-        self.losses.append(LossCall(node, names, _spelled(node, order), made))
-        return made
+        own = names.pop(function.node.args.args[0].arg, None)
+        order = [item.arg for item in function.node.args.args][1:]
+        self.losses.append(LossCall(node, names, _spelled(node, order)))
+        values = {name: self._as_given(function, name, value) for name, value in names.items()}
+        bare = replace(function, receiver=None)
+        with self.apart():
+            result = self.call_function(bare, [own], values)
+        self.losses[-1].result = result
+        if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
+            message = f"the loss is a tensor of shape {list(result.shape or ())}; it must be a scalar"
+            self.problem_in(function.module, function.node, message)
+        return result
+
+    def _as_given(self, function: Function, name: str, value: Value) -> Value:
+        if not isinstance(value, Fed):
+            return value
+        return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 
     def _optimizer(self, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
         made = optimizer.made(name, positional, keywords, node)
         self.optimizers[id(made.value)] = made
         return made.value
+
+
+def _called(cls: Class) -> ast.AST:
+    """Return a call of a class, which stands where the class does."""
+    return ast.copy_location(ast.Call(ast.Name(cls.name, ast.Load()), [], []), cls.node)
 
 
 def _spelled(node: ast.AST, order: list[str]) -> dict[str, str]:
