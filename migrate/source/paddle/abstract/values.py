@@ -68,7 +68,16 @@ class Tensor:
 
 
 @dataclass(eq=False)
-class OneHot(Tensor):
+class Item(Tensor):
+    """An item of a schema's batch with all of its values."""
+
+    index: int = 0  #: its place in the batch
+    whole: bool = False  #: whether it was cast to integers
+    width: int | None = None  #: the columns that a reshape gave it
+
+
+@dataclass(eq=False)
+class OneHot(Item):
     """A model's input of a schema: rows of numbers and one-hot groups. Only `nn.Linear` reads it, as a lookup."""
 
 

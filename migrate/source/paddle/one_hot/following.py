@@ -16,16 +16,16 @@ from migrate.schema import Schema
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import CLASS, go_through, settings, trainer_class
-from migrate.source.paddle.abstract.values import Class, Function, Module, OneHot, Tensor, Value
+from migrate.source.paddle.abstract.values import Class, Function, Item, Module, OneHot, Tensor, Value
 from migrate.source.paddle.model_files import TRAINER
-from migrate.source.paddle.one_hot import consistency, feeds
+from migrate.source.paddle.one_hot import consistency
 from migrate.source.paddle.one_hot import model as models
 from migrate.source.paddle.one_hot import trainer as default_trainer
-from migrate.source.paddle.one_hot.feeds import Fed, items_in
 from migrate.source.paddle.one_hot.labels import only_classes, plain_label
 from migrate.source.paddle.one_hot.optimizer import optimizer_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.watched import LossCall, Watched
+from migrate.source.paddle.ops.items import batch, items_in
 
 CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS = "create_model", "create_optimizer", "create_loss"
 TRAIN, INFER = "train_forward", "infer_forward"
@@ -157,7 +157,7 @@ class _Following(Program):
         run, before = self.run, len(self.run.problems)
         run.inputs, run.losses = [], []
         model, metrics, _, config = arguments
-        result = super().call(name, model, metrics, feeds.batch(len(self.schema.labels)), config)
+        result = super().call(name, model, metrics, batch(len(self.schema.labels)), config)
         if self.method(name) is None:
             return None
         item = self._input()
@@ -172,7 +172,7 @@ class _Following(Program):
         """Return the item of the batch that is the model's input; record a problem if it is not one unchanged item."""
         run, size, places = self.run, self.schema.input.size, []
         for value, module, node in run.inputs:
-            if not isinstance(value, Fed):
+            if not isinstance(value, Item):
                 message = (
                     "the model's input is computed from the batch here, which is not converted; move this into the "
                 )
@@ -211,7 +211,7 @@ class _Following(Program):
                 step.outputs[name] = known[id(value)][1]
             elif isinstance(value, list | tuple) and value and all(id(part) in known for part in value):
                 step.outputs[name] = [known[id(part)][1] for part in value]
-            elif not isinstance(value, Fed) or value.index == item:
+            elif not isinstance(value, Item) or value.index == item:
                 message = "the loss must be called with unchanged outputs and labels"
                 run.blame(value, self.module, call.node, message)
             elif value.width not in (None, 1):
@@ -254,7 +254,7 @@ class _Following(Program):
             run.problem_in(self.module, node, message)
         for name, column in columns.items():
             value = step.call.arguments.get(name)
-            if isinstance(value, Fed) and value.whole and not only_classes(function.node, name):
+            if isinstance(value, Item) and value.whole and not only_classes(function.node, name):
                 message = (
                     f"the label `{labels[column]}` is cast to integers, which is not converted; cast it to float32"
                 )

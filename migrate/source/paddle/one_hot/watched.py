@@ -18,6 +18,7 @@ from migrate.source.paddle.abstract.values import (
     Class,
     Function,
     Instance,
+    Item,
     LayerValue,
     Method,
     Module,
@@ -29,7 +30,6 @@ from migrate.source.paddle.abstract.values import (
     Weight,
 )
 from migrate.source.paddle.one_hot import optimizer
-from migrate.source.paddle.one_hot.feeds import Fed, after
 from migrate.source.paddle.one_hot.labels import only_classes
 from migrate.source.paddle.one_hot.model import arguments_of
 from migrate.source.paddle.ops.spec import Op
@@ -146,11 +146,9 @@ class Watched(Machine):
     def apply(
         self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"
     ) -> Value:
-        """Execute an op; of a trainer, an item of the batch that keeps its values is still that item."""
-        if self.following and (kept := after(op, positional, keywords)) is not None:
-            return kept
+        """Execute an op; of a trainer, take note where a tensor is computed."""
         result = super().apply(node, op, positional, keywords, kind)
-        if self.following and isinstance(result, Tensor):
+        if self.following and isinstance(result, Tensor) and not isinstance(result, Item):
             self.origins[id(result)] = (result, self.frame.module, node)
         return result
 
@@ -158,7 +156,7 @@ class Watched(Machine):
         """Set an attribute; a trainer must not set those of the model."""
         if self.following and (id(receiver) in self.parts or isinstance(receiver, Class)):
             raise Refuse(f"`{name}` of the model is set here; {_KEPT}")
-        if self.following and isinstance(receiver, Tensor) and not isinstance(receiver, Fed) and name != "name":
+        if self.following and isinstance(receiver, Tensor) and not isinstance(receiver, Item) and name != "name":
             raise Refuse(f"`{name}` of what the model or the loss returns is set here, which changes what is trained")
         if isinstance(receiver, Class) and receiver.find(name) is not None:
             raise Refuse(f"`{receiver.name}.{name}` is replaced here; define it in the class")
@@ -229,7 +227,7 @@ class Watched(Machine):
         return result
 
     def _as_given(self, function: Function, name: str, value: Value) -> Value:
-        if not isinstance(value, Fed):
+        if not isinstance(value, Item):
             return value
         return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 

@@ -103,14 +103,11 @@ def converted(program: Program, text: str, made: Rewritten) -> SourceResult:
         found.append(_table_finding(program, record))
     found.append(_loss(program))
     found += _optimizer(program)
-    found += [_not_reached(program, first, last) for first, last in made.dead]
+    found += [
+        Finding("paddle-not-reached", "use", State.NOTED, _place(program, span), told)
+        for span, told in made.notes.items()
+    ]
     return SourceResult(program.shown, KIND, program.net.text, text, tuple(found), tables)
-
-
-def _not_reached(program: Program, first: int, last: int) -> Finding:
-    where, before = _place(program, (first, 0, last, 0)), program.net.lines[first - 1].strip()
-    message = "this is not reached with the given arguments; it raises NotImplementedError"
-    return Finding("paddle-not-reached", "use", State.NOTED, where, message, before=before)
 
 
 def _place(program: Program, span: Span) -> Location:
