@@ -83,30 +83,6 @@ class Linear(Layer):
         return out + self.bias if self.bias_init else out
 
 
-class Sequential(Layer):
-    """Layers applied one after another, named 0, 1, 2 …"""
-
-    def __init__(self, *layers: Any) -> None:
-        super().__init__()
-        self.layers = layers
-        for i, layer in enumerate(layers):
-            self.add_sublayer(str(i), layer)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.layers[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.layers)
-
-    def __len__(self) -> int:
-        return len(self.layers)
-
-    def forward(self, input: Any) -> Any:
-        for layer in self.layers:
-            input = layer(input)
-        return input
-
-
 class LayerList(Layer):
     """A list of layers, named 0, 1, 2 …"""
 
@@ -130,6 +106,18 @@ class LayerList(Layer):
 
     def __len__(self) -> int:
         return len(self.layers)
+
+
+class Sequential(LayerList):
+    """Layers applied one after another, named 0, 1, 2 …"""
+
+    def __init__(self, *layers: Any) -> None:
+        super().__init__(layers)
+
+    def forward(self, input: Any) -> Any:
+        for layer in self.layers:
+            input = layer(input)
+        return input
 
 
 class ReLU(Layer):

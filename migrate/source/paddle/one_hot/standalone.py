@@ -34,7 +34,8 @@ FUNCTIONS = {
 _NEEDS = {
     "Linear": ("Layer", "with_fan"),
     "Softmax": ("Layer", "softmax"),
-    **dict.fromkeys(("Sequential", "LayerList", "ReLU", "Sigmoid", "Tanh", "LeakyReLU"), ("Layer",)),
+    "Sequential": ("Layer", "LayerList"),
+    **dict.fromkeys(("LayerList", "ReLU", "Sigmoid", "Tanh", "LeakyReLU"), ("Layer",)),
 }
 
 

@@ -26,6 +26,7 @@ from migrate.source.paddle.abstract.values import (
     Span,
     Stop,
     Tensor,
+    Unknown,
     Value,
     Weight,
 )
@@ -227,7 +228,7 @@ class Watched(Machine):
         return result
 
     def _as_given(self, function: Function, name: str, value: Value) -> Value:
-        if not isinstance(value, Item):
+        if not isinstance(value, Item | Unknown):
             return value
         return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 

@@ -15,8 +15,7 @@ from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scopes
 from migrate.source.paddle.ops import registry
-
-KIND = "paddle"
+from migrate.source.paddle.report.folder_findings import KIND, unsupported
 
 
 def no_model(path: str, text: str) -> SourceResult:
@@ -71,19 +70,10 @@ def _left(
 
 
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
-    """Return the result for a model with unsupported constructs: the whole file is left unchanged."""
-    reason = "a model is converted only if all of its constructs are supported"
-    action = "rewrite the line with supported calls, or convert the model by hand"
-    findings = [
-        Finding(
-            *("paddle-unsupported", "use", State.UNSUPPORTED),
-            Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
-            *(problem.message, reason, action),
-            before=problem.source,
-        )
-        for problem in sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span))
-    ]
-    return SourceResult(path, KIND, text, text, tuple(findings))
+    """Return the result for a model with unsupported constructs, those of its trainer too: the file stays."""
+    ordered = sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span))
+    found = [unsupported(_beside(path, problem.path), problem) for problem in ordered]
+    return SourceResult(path, KIND, text, text, tuple(found))
 
 
 def _beside(path: str, name: str) -> str:

@@ -82,7 +82,7 @@ def refused(file: File, problems: Sequence[Problem], runs: bool = False) -> Sour
         first = min(problems, key=lambda item: (item.path, item.span))
         message = f"a part of the model, which stays because of {first.path}:{first.span[0]}: {first.message}"
         return file.left("paddle-unsupported", State.NOTED, message)
-    findings = [_unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
+    findings = [unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
     return SourceResult(file.path, KIND, file.text, file.text, tuple(findings))
 
 
@@ -95,9 +95,10 @@ def replaced(file: File, problems: Sequence[Problem]) -> SourceResult:
     return file.left("paddle-unsupported", State.SUGGESTED, message, reason, action, first.source)
 
 
-def _unsupported(path: str, problem: Problem, runs: bool) -> Finding:
+def unsupported(path: str, problem: Problem, runs: bool = False) -> Finding:
+    """Return the finding of a construct; where the folder `runs` on the façade, that is the remedy."""
     where = Location(path, problem.span[0], problem.span[2], problem.scope)
-    reason = "a model is converted only if all that its trainer executes is supported"
+    reason = "a model is converted only if all that its execution comes to is supported"
     action = f"rewrite the line with supported calls, or {_ON_FACADE if runs else 'convert the model by hand'}"
     texts = (problem.message, reason, action)
     return Finding("paddle-unsupported", "use", State.UNSUPPORTED, where, *texts, before=problem.source)
