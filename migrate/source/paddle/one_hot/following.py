@@ -7,6 +7,7 @@ outputs and items of the batch as they are.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from migrate.schema import Schema
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import CLASS, go_through, settings, trainer_class
-from migrate.source.paddle.abstract.values import Class, Function, Item, Module, OneHot, Tensor, Value
+from migrate.source.paddle.abstract.values import Class, Function, Item, Module, OneHot, Stop, Tensor, Value
 from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot import consistency
 from migrate.source.paddle.one_hot import model as models
@@ -111,16 +112,21 @@ class _Following(Program):
             return self._made_model(*arguments)
         if name in {TRAIN, INFER}:
             return self._passed(name, arguments)
-        result = super().call(name, *arguments)
-        function = self.method(name)
+        result, function = self._result(name, *arguments), self.method(name)
         if name == CREATE_OPTIMIZER and function is not None:
             weights = [weight for _, layer in named_layers(self.model) for weight in layer.weights.values()]
             self.trained_by = optimizer_of(self.module, self.run.optimizers.get(id(result)), weights, function.node)
         return None if name == CREATE_OPTIMIZER else result
 
+    def _result(self, name: str, *arguments: Value) -> Value:
+        """Execute a method; one that comes to its end too early leaves the others as they are."""
+        with contextlib.suppress(Stop):
+            return super().call(name, *arguments)
+        return None
+
     def _made_model(self, config: Value) -> Value:
         run, schema, before = self.run, self.schema, len(self.run.problems)
-        result, function = super().call(CREATE_MODEL, config), self.method(CREATE_MODEL)
+        result, function = self._result(CREATE_MODEL, config), self.method(CREATE_MODEL)
         self.model = run.make_model({})
         if function is not None and result is not run.model and len(run.problems) == before:
             run.blame(result, self.module, function.node, "`create_model` must return the unchanged model")
@@ -157,7 +163,7 @@ class _Following(Program):
         run, before = self.run, len(self.run.problems)
         run.inputs, run.losses = [], []
         model, metrics, _, config = arguments
-        result = super().call(name, model, metrics, batch(len(self.schema.labels)), config)
+        result = self._result(name, model, metrics, batch(len(self.schema.labels)), config)
         if self.method(name) is None:
             return None
         item = self._input()
