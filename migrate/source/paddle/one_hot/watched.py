@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.schema import Schema
@@ -74,12 +74,15 @@ class Watched(Machine):
     parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
 
     @contextlib.contextmanager
-    def apart(self) -> Iterator[None]:
-        """Execute what is converted, in the course of the trainer."""
+    def apart(self, module: Module, node: ast.AST) -> Iterator[None]:
+        """Execute what is converted, in the course of the trainer; what is refused is a problem of this node."""
         depth, before, self.following = len(self.frames), self.following, False
-        self.frames.append(Frame(self.model_class.module, ""))
+        self.frames.append(Frame(module, ""))
         try:
             yield
+        except Refuse as reason:
+            self.problem_in(module, node, str(reason))
+            raise Stop from None
         finally:
             del self.frames[depth:]
             self.following = before
@@ -91,32 +94,25 @@ class Watched(Machine):
             return self.model
         cls = self.model_class
         self.arguments = arguments_of(self.schema, cls, arguments)
-        with self.apart():
-            try:
-                self.model = layers.instantiate(self, _called(cls), cls, [], dict(self.arguments))
-            except Refuse as reason:
-                self.problem_in(cls.module, cls.node, str(reason))
-                raise Stop from None
+        with self.apart(cls.module, cls.node):
+            self.model = layers.instantiate(self, _called(cls), cls, [], dict(self.arguments))
         for _, layer in named_layers(self.model):
             self.parts |= {id(layer), *map(id, layer.weights.values())}
-        self.begin([self.model])
+        self._begin()
         return self.model
-
-    def begin(self, values: Iterable[Value] = ()) -> None:
-        """Begin a pass, before which there were these values and what was made so far."""
-        self.lasting.begin([*self.modules.values(), *self.made, *values, *self.defaults.values()])
 
     def run_model(self, value: Value) -> Value:
         """Execute the model with its input; what it returns is returned to the trainer, too."""
         assert self.model is not None
-        self.begin()
-        with self.apart():
-            try:
-                self.returned = layers.forward(self, _called(self.model_class), self.model, [value], {})
-            except Refuse as reason:
-                self.problem_in(self.model_class.module, self.model_class.node, str(reason))
-                raise Stop from None
+        cls = self.model_class
+        self._begin()
+        with self.apart(cls.module, cls.node):
+            self.returned = layers.forward(self, _called(cls), self.model, [value], {})
         return self.returned
+
+    def _begin(self) -> None:
+        """Begin a pass, before which there was what is made so far."""
+        self.lasting.begin([*self.modules.values(), *self.made, *self.defaults.values()])
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
@@ -170,15 +166,15 @@ class Watched(Machine):
 
     def problem_in(self, module: Module, node: ast.AST, message: str) -> None:
         """Record a problem at a node of a file."""
-        self.frames.append(Frame(module, scope_of(module, node)))
+        self.frames.append(Frame(module, scope_at(module, getattr(node, "lineno", 0))))
         self.problem(node, message)
         self.frames.pop()
 
     def problem_at(self, module: Module, span: Span, message: str) -> None:
         """Record a problem at a position of a file."""
-        scope = next((name for name, first, last in scopes(module.tree) if first <= span[0] <= last), "")
         source = module.lines[span[0] - 1].strip()
-        self.problems.setdefault((module.path, span), Problem(module.path, span, scope, message, source))
+        problem = Problem(module.path, span, scope_at(module, span[0]), message, source)
+        self.problems.setdefault((module.path, span), problem)
 
     def blame(self, value: Value, module: Module, node: ast.AST, message: str) -> None:
         """Record a problem where a value is made; at `node` if that is not known."""
@@ -218,9 +214,8 @@ class Watched(Machine):
         order = [item.arg for item in function.node.args.args][1:]
         self.losses.append(LossCall(node, names, _spelled(node, order)))
         values = {name: self._as_given(function, name, value) for name, value in names.items()}
-        bare = replace(function, receiver=None)
-        with self.apart():
-            result = self.call_function(bare, [own], values)
+        with self.apart(function.module, function.node):
+            result = self.call_function(replace(function, receiver=None), [own], values)
         self.losses[-1].result = result
         if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
             message = f"the loss is a tensor of shape {list(result.shape or ())}; it must be a scalar"
@@ -256,19 +251,13 @@ def _tensors(value: Value) -> list[Value]:
     return [value]
 
 
-def scope_of(module: Module, node: ast.AST) -> str:
-    """Return the qualified name of the method, function or class around a node of a file."""
-    line = getattr(node, "lineno", 0)
-    return next((name for name, first, last in scopes(module.tree) if first <= line <= last), "")
-
-
-def scopes(tree: ast.Module) -> list[tuple[str, int, int]]:
-    """Return (qualified name, first line, last line) of methods, functions and classes, innermost first."""
-    found = []
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-            found += [(f"{node.name}.{item.name}", item.lineno, item.end_lineno or item.lineno) for item in methods]
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found.append((node.name, node.lineno, node.end_lineno or node.lineno))
-    return found
+def scope_at(module: Module, line: int) -> str:
+    """Return the qualified name of the innermost method, function or class around a line of a file."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            methods = [
+                item for item in node.body if isinstance(node, ast.ClassDef) and isinstance(item, ast.FunctionDef)
+            ]
+            inner = [f"{node.name}.{item.name}" for item in methods if item.lineno <= line <= (item.end_lineno or 0)]
+            return next(iter(inner), node.name)
+    return ""

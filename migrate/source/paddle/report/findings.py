@@ -13,7 +13,7 @@ from migrate.source.paddle.abstract.values import Class, Described, Layer, Span,
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
-from migrate.source.paddle.one_hot.watched import scopes
+from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.report.folder_findings import KIND, unsupported
 
@@ -101,9 +101,7 @@ def converted(program: Program, text: str, made: Rewritten) -> SourceResult:
 
 
 def _place(program: Program, span: Span) -> Location:
-    names = scopes(program.net.tree)
-    scope = next((name for name, first, last in names if first <= span[0] <= last), "")
-    return Location(program.shown, span[0], span[2], scope)
+    return Location(program.shown, span[0], span[2], scope_at(program.net, span[0]))
 
 
 def _exact(
