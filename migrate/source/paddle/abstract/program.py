@@ -47,8 +47,7 @@ class Program:
     def method(self, name: str) -> Function | None:
         """Return a method of the trainer, or None."""
         assert self.trainer is not None
-        found = self.trainer.cls.find(name)
-        return None if found is None else Function(found[0], found[1].module, found[1], self.trainer)
+        return self.trainer.cls.method(name, self.trainer)
 
     def call(self, name: str, *given: Value) -> Value:
         """Execute a method of the trainer, if it has one, and record what it returns.
@@ -149,10 +148,9 @@ def _measure(program: Program) -> None:
     run, held = program.run, program.metrics
     for metric in held if isinstance(held, list | tuple) else ():
         for name in ("accumulate", "reset") if is_metric(metric) else ():
-            found = metric.cls.find(name)
-            if found is not None:
+            if (method := metric.cls.method(name, metric)) is not None:
                 with contextlib.suppress(Stop):
-                    run.call(found[0], Function(found[0], found[1].module, found[1], metric), [], {})
+                    run.call(method.node, method, [], {})
 
 
 def _fresh(batch: Value) -> Value:

@@ -206,6 +206,11 @@ class Class:
                     return item, owner
         return None
 
+    def method(self, name: str, receiver: Value = None, after: Class | None = None) -> Function | None:
+        """Return a method as a function that is perhaps bound to an object, as `find` finds it."""
+        found = self.find(name, after)
+        return None if found is None else Function(found[0], found[1].module, found[1], receiver, found[1].closure)
+
 
 def _sets(method: ast.FunctionDef) -> bool:
     """Return whether a method is called where a property is set or deleted, not where it is read."""

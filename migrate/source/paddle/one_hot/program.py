@@ -79,7 +79,5 @@ class Program(program.Program):
 
     def method(self, name: str) -> Function | None:
         """Return a method of the trainer, or else of the schema's; None where neither has it."""
-        found = super().method(name)
-        if found is None and self.default is not None and (method := self.default.find(name)) is not None:
-            found = Function(method[0], method[1].module, method[1], self.trainer)
-        return found
+        own = super().method(name)
+        return own if own is not None or self.default is None else self.default.method(name, self.trainer)

@@ -188,12 +188,11 @@ class Watched(Machine):
         return found is not None and callee.node is found[0]
 
     def _arguments(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
-        found = cls.find("__init__")
-        if found is None:
+        constructor = cls.method("__init__")
+        if constructor is None:
             return {}
-        function = Function(found[0], found[1].module, found[1], None, found[1].closure)
-        names = bind(self, function, [None, *positional], keywords)
-        names.pop(found[0].args.args[0].arg)
+        names = bind(self, constructor, [None, *positional], keywords)
+        names.pop(constructor.node.args.args[0].arg)
         return names
 
     def _passed(self, node: ast.AST, given: list[Value]) -> Value:
