@@ -101,14 +101,14 @@ def _beside(path: str, default: str) -> tuple[Any, str]:
     beside = chosen() if chosen else SimpleNamespace()
     used = [name for name in ("create_model", "create_feeds", "train_forward") if hasattr(beside, name)]
     note = f"the original is run by its trainer: {', '.join(used)} of {TRAINER}"
-    if default:
-        note = f"the loss is create_loss of {TRAINER}"
-        note = note if hasattr(beside, "create_loss") else "the loss is that of the schema's tasks"
-        names: dict[str, Any] = {}
-        exec(compile(default, TRAINER, "exec"), names)
-        for name in {"create_loss", "train_forward"} & vars(names[CLASS]).keys():
-            if not hasattr(beside, name):
-                setattr(beside, name, MethodType(getattr(names[CLASS], name), beside))
+    if "train_forward" not in used:
+        own = hasattr(beside, "create_loss")
+        note = f"the loss is create_loss of {TRAINER}" if own else "the loss is that of the schema's tasks"
+    names: dict[str, Any] = {CLASS: object}
+    exec(compile(default, TRAINER, "exec"), names)
+    for name in {"create_loss", "train_forward"} & vars(names[CLASS]).keys():
+        if not hasattr(beside, name):
+            setattr(beside, name, MethodType(getattr(names[CLASS], name), beside))
     return beside, note
 
 

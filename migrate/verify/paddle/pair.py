@@ -17,6 +17,7 @@ from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.abstract.values import Tensor
 from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot.following import follow
+from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.trainer import text_of
 from migrate.verify import compare
 from migrate.verify.comparer import Comparer
@@ -60,15 +61,20 @@ def _model(original: str, schema: Schema) -> dict[str, Any]:
         "class": program.name,
         "arguments": dict(program.arguments),
         "config": configured(siblings),
-        "default": program.default_text or ("" if program.outputs or TRAINER in siblings else _of_tasks(schema)),
+        "default": program.default_text or _default_text(program),
         "layout": (program.batch_input, program.batch_labels or {item: column for column, item in enumerate(labels)}),
     }
 
 
-def _of_tasks(schema: Schema) -> str:
+def _default_text(program: Program) -> str:
     """Return the trainer of a model that could not be followed, whose module was written by hand."""
-    count = 1 + max((task.output for task in schema.tasks), default=0)
-    return text_of(schema, [Tensor((None, None))] * count, count > 1, None)
+    if program.outputs or (program.trainer is not None and program.method("train_forward") is not None):
+        return ""
+    loss = None if program.trainer is None else program.method("create_loss")
+    count = 1 + max((task.output for task in program.schema.tasks), default=0)
+    if loss is not None:
+        count = len(loss.node.args.args) - 1 - len(program.schema.labels)
+    return text_of(program.schema, [Tensor((None, None))] * count, count > 1, loss)
 
 
 def _predictions(tasks: Sequence[Task], outputs: Sequence[Array]) -> list[Array]:
