@@ -36,7 +36,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
-from migrate.source.paddle.ops import items
+from migrate.source.paddle.layers import items
 from migrate.source.paddle.ops.spec import Op
 
 #: Ops that divide, and return what is left.

@@ -18,6 +18,7 @@ from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import CLASS, go_through, settings, trainer_class
 from migrate.source.paddle.abstract.values import Class, Function, Item, Module, OneHot, Stop, Tensor, Value
+from migrate.source.paddle.layers.items import batch, items_in
 from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot import consistency
 from migrate.source.paddle.one_hot import model as models
@@ -26,7 +27,6 @@ from migrate.source.paddle.one_hot.labels import only_classes, plain_label
 from migrate.source.paddle.one_hot.optimizer import optimizer_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.watched import LossCall, Watched
-from migrate.source.paddle.ops.items import batch, items_in
 
 CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS = "create_model", "create_optimizer", "create_loss"
 TRAIN, INFER = "train_forward", "infer_forward"

@@ -10,7 +10,8 @@ from migrate.schema import load_schema
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.values import Item, Refuse
 from migrate.source.paddle.convert import convert
-from migrate.source.paddle.ops import items, registry
+from migrate.source.paddle.layers import items
+from migrate.source.paddle.ops import registry
 from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 
