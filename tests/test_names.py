@@ -14,7 +14,7 @@ from tests.support.paths import ROOT
 #: Words that may name what a comprehension goes through, and nothing else.
 EMPTY = {"one", "found", "made", "told", "given"}
 #: How many times each package still binds one of them. A number may only fall: say what the value is.
-BOUND = {"migrate": 652, "rewriter": 89, "runtime": 104}
+BOUND = {"migrate": 618, "rewriter": 89, "runtime": 104}
 
 
 def _bound(tree: ast.AST) -> Iterator[str]:

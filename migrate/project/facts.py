@@ -199,10 +199,8 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
             raise MigrateError(f"{finding.location.path}: line {finding.location.line}: {finding.message}")
     if not result.changed:
         raise MigrateError(f"{source} has no model to convert; give the file of a Paddle or TensorFlow model")
-    name, arguments = convert.model_arguments(str(source), text, schema, beside)
-    _, program = convert.follow(str(source), text, schema, beside)
-    training = _trained(str(source), program.optimizer if program else None)
-    return name, dict(arguments), result.converted, training
+    program = convert.follow(str(source), text, schema, beside)
+    return program.name, dict(program.arguments), result.converted, _trained(str(source), program.trained_by)
 
 
 def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:

@@ -20,7 +20,7 @@ from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.one_hot import checks, loss, module
-from migrate.source.paddle.one_hot.following import follow, model_arguments
+from migrate.source.paddle.one_hot.following import follow
 from migrate.source.paddle.one_hot.input_columns import input_expressions
 from migrate.source.paddle.one_hot.names import names_of
 from migrate.source.paddle.one_hot.program import Program
@@ -30,7 +30,7 @@ from migrate.source.paddle.report import findings, sdk_findings
 from migrate.source.settings.options import Options
 from migrate.targets import target_of
 
-__all__ = ["convert", "follow", "is_folder", "model_arguments"]
+__all__ = ["convert", "follow", "is_folder"]
 
 
 def convert(
@@ -91,33 +91,31 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
     if not checks.defines_model(text):
         base = checks.foreign_base(text)
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
-    run, program = follow(path, text, options.schema, siblings)
-    if program is not None:
-        loss.check_tasks(program)
+    program = follow(path, text, options.schema, siblings)
+    if program.outputs and program.loss_arguments:
         converted, made = _emit(program, options, makes_tables)
-        if not run.problems:
+        if not program.run.problems:
             result = findings.converted(program, converted, made)
             target = target_of(options.target)
             return sdk_findings.added(result, target, options.switches) if makes_tables else result
-    return findings.refused(path, text, run.problems.values())
+    return findings.refused(path, text, program.run.problems.values())
 
 
 def _emit(program: Program, options: Options, makes_tables: bool) -> tuple[str, Rewritten]:
     """Return the converted text, and what became of the file's parts; problems are added to the machine."""
     target = target_of(options.target)
-    names = names_of(program.module, imported_names(imports_of(program.module.tree)), options.target)
+    names = names_of(program.net, imported_names(imports_of(program.net.tree)), options.target)
     checks.check(program, names, names_bound(target) if makes_tables else frozenset())
     expressions = _expressions(program)
-    made = rewritten(program, program.module, names)
-    _report(program, program.module, made.refused)
+    made = rewritten(program, program.net, names)
+    _report(program, program.net, made.refused)
     text, trainer = loss.loss_text(program, names)
-    if trainer is not None and program.trainer is not None:
-        _report(program, program.trainer, trainer.refused)
+    _report(program, program.loss.module, trainer.refused)
     if program.run.problems:
-        return program.module.text, made
+        return program.net.text, made
     sdk = sdk_text(program, target, options.switches) if expressions and makes_tables else SdkText()
     converted = module.assemble(program, made.tree, names, expressions, text, sdk)
-    compile(converted, program.path, "exec")
+    compile(converted, program.shown, "exec")
     return converted, made
 
 
@@ -127,7 +125,7 @@ def _expressions(program: Program) -> list[str]:
     try:
         found = input_expressions(program)
     except Refuse as reason:
-        program.run.problem_in(program.module, program.model.cls.node, str(reason))
+        program.run.problem_in(program.net, program.model.cls.node, str(reason))
         return []
     if not found and not program.run.problems:
         raise MigrateError(

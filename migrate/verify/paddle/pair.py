@@ -14,7 +14,11 @@ from migrate.report.model import Comparison, Memory, Verification
 from migrate.schema import Schema, Task
 from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
-from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
+from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.model_files import TRAINER
+from migrate.source.paddle.one_hot.following import follow
+from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.trainer import text_of
 from migrate.verify import compare
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.random_batches import random_batches
@@ -46,16 +50,31 @@ def measure(original: str, converted: str, schema: Schema | None, settings: Sett
 
 def _model(original: str, schema: Schema) -> dict[str, Any]:
     path = Path(original)
-    names = [path.parent / name for name in ("dygraph_model.py", "config.yaml")]
+    names = [path.parent / name for name in (TRAINER, "config.yaml")]
     siblings = {name.name: read_source(name) for name in names if name.is_file()}
-    text = read_source(path)
-    name, arguments = model_arguments(original, text, schema, siblings)
+    try:
+        program = follow(original, read_source(path), schema, siblings)
+    except SyntaxError as error:
+        raise MigrateError(f"{original}: line {error.lineno} is not valid Python ({error.msg}); correct it") from error
+    labels = [item for item in range(len(schema.labels) + 1) if item != program.batch_input]
     return {
-        "class": name,
-        "arguments": arguments,
+        "class": program.name,
+        "arguments": dict(program.arguments),
         "config": configured(siblings),
-        "layout": batch_layout(original, text, schema, siblings),
+        "default": program.default_text or _default_text(program),
+        "layout": (program.batch_input, program.batch_labels or {item: column for column, item in enumerate(labels)}),
     }
+
+
+def _default_text(program: Program) -> str:
+    """Return the trainer of a model that could not be followed, whose module was written by hand."""
+    if program.outputs or (program.trainer is not None and program.method("train_forward") is not None):
+        return ""
+    loss = None if program.trainer is None else program.method("create_loss")
+    count = 1 + max((task.output for task in program.schema.tasks), default=0)
+    if loss is not None:
+        count = len(loss.node.args.args) - 1 - len(program.schema.labels)
+    return text_of(program.schema, [Tensor((None, None))] * count, count > 1, loss)
 
 
 def _predictions(tasks: Sequence[Task], outputs: Sequence[Array]) -> list[Array]:

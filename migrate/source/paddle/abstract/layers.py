@@ -86,11 +86,11 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
     for base in (base for item in cls.order for base in item.bases):
         if getattr(base, "name", "") in registry.CONTAINERS:
             raise Refuse(f"`{cls.name}` derives from `{base.name}`; hold one in a class that derives from `nn.Layer`")
-    found, plain = cls.find("__init__"), records.constructor(cls)
+    found, plain = cls.method("__init__", made), records.constructor(cls)
     if plain is not None:
         _fill(run, node, made, plain, positional, keywords)
     elif found is not None:
-        run.call_function(Function(found[0], found[1].module, found[1], made, found[1].closure), positional, keywords)
+        run.call_function(found, positional, keywords)
     elif attributes.stock_of(cls) is not None:
         _become(run, node, made, positional, keywords)
     elif positional or keywords:
@@ -167,10 +167,9 @@ def super_method(
     plain = records.constructor(sup.receiver.cls, sup.owner) if name == "__init__" else None
     if plain is not None:
         return _fill(run, node, sup.receiver, plain, positional, keywords)
-    found = sup.receiver.cls.find(name, after=sup.owner)
+    found = sup.receiver.cls.method(name, sup.receiver, after=sup.owner)
     if found is not None:
-        function = Function(found[0], found[1].module, found[1], sup.receiver, found[1].closure)
-        return run.call_function(function, positional, keywords)
+        return run.call_function(found, positional, keywords)
     if name == "__init__":
         if attributes.stock_of(sup.receiver.cls) is not None:
             _become(run, node, sup.receiver, positional, keywords)

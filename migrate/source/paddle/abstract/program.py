@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import yaml
@@ -44,23 +44,34 @@ class Program:
     complete: bool = False  #: whether all was executed
     evaluation: list[Problem] = field(default_factory=list)  #: why evaluation is not converted
 
+    def method(self, name: str) -> Function | None:
+        """Return a method of the trainer, or None."""
+        assert self.trainer is not None
+        return self.trainer.cls.method(name, self.trainer)
+
     def call(self, name: str, *given: Value) -> Value:
         """Execute a method of the trainer, if it has one, and record what it returns.
 
         Raises:
             Stop: the method is refused; the run has the problem.
         """
-        assert self.trainer is not None
-        found = self.trainer.cls.find(name)
-        if found is None:
+        function = self.method(name)
+        if function is None:
             return None
-        function = Function(found[0], found[1].module, found[1], self.trainer)
         try:
             self.results[name] = self.run.call_function(function, list(given), {})
         except Refuse as reason:
-            self.run.problem(found[0], str(reason))
+            self.run.problem(function.node, str(reason))
             raise Stop from None
         return self.results[name]
+
+    def follow(self, steps: Callable[[], None]) -> None:
+        """Execute the trainer by these steps, as far as they come."""
+        self.run.frames.append(Frame(self.module, ""))
+        with contextlib.suppress(Stop):
+            steps()
+        self.run.frames.clear()
+        self.complete = self.complete and not self.run.problems
 
 
 def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = None) -> Program:
@@ -75,22 +86,22 @@ def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = Non
         SyntaxError: a file is not Python.
         MigrateError: config.yaml cannot be read.
     """
-    run = Machine(files=files, data=data)
-    config = settings(files)
-    module = load(run, TRAINER, files[TRAINER])
-    program = Program(run, module, path=TRAINER)
-    run.frames.append(Frame(module, ""))
-    with contextlib.suppress(Stop):
-        _execute(program, config, batch)
-    run.frames.clear()
-    program.complete = program.complete and not run.problems
+    run, config = Machine(files=files, data=data), settings(files)
+    program = Program(run, load(run, TRAINER, files[TRAINER]))
+    cls = trainer_class(program.module)
+    if cls is None:
+        raise MigrateError(f"{TRAINER}: has no class with `create_model` and `train_forward`; add one")
+    program.follow(lambda: go_through(program, cls, config, batch))
     return program
 
 
-def _execute(program: Program, config: dict[str, Value], batch: Value) -> None:
-    run, cls = program.run, trainer_class(program.module)
-    if cls is None:
-        raise MigrateError(f"{TRAINER}: has no class with `create_model` and `train_forward`; add one")
+def go_through(program: Program, cls: Class, config: dict[str, Value], batch: Value) -> None:
+    """Execute a trainer's methods: the model, the optimizer and the metrics are made, then come training, evaluation.
+
+    Raises:
+        Stop: one of them could not be executed.
+    """
+    run = program.run
     trainer = run.call(cls.node, cls, [], {})
     program.trainer = trainer
 
@@ -137,10 +148,9 @@ def _measure(program: Program) -> None:
     run, held = program.run, program.metrics
     for metric in held if isinstance(held, list | tuple) else ():
         for name in ("accumulate", "reset") if is_metric(metric) else ():
-            found = metric.cls.find(name)
-            if found is not None:
+            if (method := metric.cls.method(name, metric)) is not None:
                 with contextlib.suppress(Stop):
-                    run.call(found[0], Function(found[0], found[1].module, found[1], metric), [], {})
+                    run.call(method.node, method, [], {})
 
 
 def _fresh(batch: Value) -> Value:

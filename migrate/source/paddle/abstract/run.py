@@ -21,11 +21,11 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Fetched,
     Function,
+    Item,
     Layer,
     LayerValue,
     Method,
     Module,
-    OneHot,
     Refuse,
     Size,
     Span,
@@ -36,7 +36,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
-from migrate.source.paddle.layers import one_hot
+from migrate.source.paddle.layers import items
 from migrate.source.paddle.ops.spec import Op
 
 #: Ops that divide, and return what is left.
@@ -194,10 +194,9 @@ class Run(ABC):
         if mentions([positional, dict(keywords)], Fetched):
             raise Refuse("a tensor and an array meet here; call `.numpy()` of the tensor, or `paddle.to_tensor`")
         bound = op.bind(positional, keywords)
-        if mentions([positional, dict(keywords)], OneHot):
-            itself, row = one_hot.through(op, bound)
-            self.record(node, kind, itself)
-            return row
+        if mentions([positional, dict(keywords)], Item) and (kept := items.through(op, bound)) is not None:
+            self.record(node, kind, kept[0])
+            return kept[1]
         result = op.result(bound)
         if isinstance(result, Tensor) and any(result is value for value in bound.values()):
             result = Tensor(result.shape, result.dtype, result.array)  # a tensor of its own, as in Paddle

@@ -68,7 +68,16 @@ class Tensor:
 
 
 @dataclass(eq=False)
-class OneHot(Tensor):
+class Item(Tensor):
+    """An item of a schema's batch with all of its values."""
+
+    index: int = 0  #: its place in the batch
+    whole: bool = False  #: whether it was cast to integers
+    width: int | None = None  #: the columns that a reshape gave it
+
+
+@dataclass(eq=False)
+class OneHot(Item):
     """A model's input of a schema: rows of numbers and one-hot groups. Only `nn.Linear` reads it, as a lookup."""
 
 
@@ -196,6 +205,11 @@ class Class:
                 if isinstance(item, ast.FunctionDef) and item.name == name and not _sets(item):
                     return item, owner
         return None
+
+    def method(self, name: str, receiver: Value = None, after: Class | None = None) -> Function | None:
+        """Return a method as a function that is perhaps bound to an object, as `find` finds it."""
+        found = self.find(name, after)
+        return None if found is None else Function(found[0], found[1].module, found[1], receiver, found[1].closure)
 
 
 def _sets(method: ast.FunctionDef) -> bool:

@@ -17,6 +17,7 @@ from migrate.source.paddle.ops import registry
 from migrate.source.syntax.node_index import nodes_in
 
 _WITH_NAMES = frozenset({"nn", "nn.functional", "nn.initializer", "optimizer", "regularizer", "metric"})
+_NOT_REACHED = "is not reached with the given configuration; it raises NotImplementedError"
 _CHECKED = "# checked: sizes that are known when the graph runs"
 #: Modules that stand for themselves, as in `getattr(F, name)`.
 MODULES = {dotted: home for dotted, home in HOMES.items() if dotted.partition(".")[2] in _WITH_NAMES}
@@ -200,12 +201,9 @@ class Rewriter(cst.CSTTransformer):
         op = site.op
         assert op is not None
         if site.mixed:
-            what = {"method": "the receiver of this method call", "operator": "an operand"}.get(
-                site.kind, "what is used"
-            )
-            self.facts.refused[span] = (
-                f"{what} here is a tensor in one pass and another object in another; write it twice"
-            )
+            kinds = {"method": "the receiver of this method call", "operator": "an operand"}
+            told = "here is a tensor in one pass and another object in another; write it twice"
+            self.facts.refused[span] = f"{kinds.get(site.kind, 'what is used')} {told}"
         if span in self.facts.divided:
             return templates.of_helper(self.names.helper("operators.divided"), call, args)
         if not site.mixed and site.form < len(op.forms):
@@ -231,9 +229,8 @@ class Rewriter(cst.CSTTransformer):
         return self._reference(original_node, updated_node)
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        return (
-            self._reference(original_node, updated_node) if original_node.value in self.facts.imports else updated_node
-        )
+        known = original_node.value in self.facts.imports
+        return self._reference(original_node, updated_node) if known else updated_node
 
     def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
         """Rewrite a name of Paddle; a module of Paddle is rewritten with the name after it."""
@@ -245,9 +242,8 @@ class Rewriter(cst.CSTTransformer):
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Refuse a name of Paddle that is still there: nothing imports it."""
-        found = [
-            self._left[id(node)] for node in nodes_in(updated_node, cst.Name, cst.Attribute) if id(node) in self._left
-        ]
+        present = map(id, nodes_in(updated_node, cst.Name, cst.Attribute))
+        found = [self._left[one] for one in present if one in self._left]
         starts: set[Start] = set()
         for _, span, dotted in sorted(found, key=lambda item: -len(item[2])):  # the whole of `paddle.a.b` tells it
             if span[:2] not in starts:
@@ -326,20 +322,24 @@ class Rewriter(cst.CSTTransformer):
 
     def _note(self, node: cst.CSTNode, test: cst.BaseExpression, negated: str) -> None:
         text = " ".join(cst.Module([]).code_for_node(templates.atom(test) if negated else test).split())
-        told = f"the branch for `{negated}{text}` is not reached with the given configuration"
-        self.facts.notes[self._span(node)] = f"{told}; it raises NotImplementedError"
+        self.facts.notes[self._span(node)] = f"the branch for `{negated}{text}` {_NOT_REACHED}"
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        if self._is_dead(original_node.body):
-            return updated_node.with_changes(body=nodes.raising(updated_node.body))
-        return updated_node
+        if not self._is_dead(original_node.body):
+            return updated_node
+        if self._start(original_node.body) not in self.facts.stopped:
+            self.facts.notes[self._span(original_node)] = f"`{original_node.name.value}` {_NOT_REACHED}"
+        return updated_node.with_changes(body=nodes.raising(updated_node.body))
+
+    def _start(self, body: cst.BaseSuite) -> Start:
+        place = self.get_metadata(PositionProvider, body.body[0]).start
+        return place.line, place.column
 
     def _is_dead(self, body: cst.BaseSuite) -> bool:
         """Whether a block cannot stay as it is: it was not executed, and has something of Paddle or could not be."""
-        place = self.get_metadata(PositionProvider, body.body[0]).start
-        if (place.line, place.column) in self.facts.stopped:
+        if self._start(body) in self.facts.stopped:
             return True
-        if (place.line, place.column) in self.facts.executed:
+        if self._start(body) in self.facts.executed:
             return False
         methods = registry.methods()
         for node in nodes_in(body, cst.Name, cst.Attribute):

@@ -87,27 +87,27 @@ def check(program: Program, names: Names, taken: frozenset[str] = frozenset()) -
 
 
 def _problem(program: Program, span: Span, message: str) -> None:
-    program.run.problem_at(program.module, span, message)
+    program.run.problem_at(program.net, span, message)
 
 
 def _check_imports(program: Program) -> None:
     """Only this file is converted: names of other files of the folder are refused where they are used."""
-    names = imported_names(imports_of(program.module.tree))
+    names = imported_names(imports_of(program.net.tree))
     allowed = {"paddle", "numpy", *sys.stdlib_module_names}
-    for node in ast.walk(program.module.tree):
+    for node in ast.walk(program.net.tree):
         if isinstance(node, ast.ImportFrom) and any(item.name == "*" for item in node.names):
             told = f"`from {node.module} import *` does not tell which names it binds; name them"
-            program.run.problem_in(program.module, node, told)
+            program.run.problem_in(program.net, node, told)
         if not isinstance(node, ast.Name) or node.id not in names or isinstance(node.ctx, ast.Store):
             continue
         if names[node.id].partition(".")[0] not in allowed:
             told = f"`{names[node.id]}` comes from another module, which is not converted; define it in this file"
-            program.run.problem_in(program.module, node, told)
+            program.run.problem_in(program.net, node, told)
 
 
 def _check_names(program: Program, taken: frozenset[str]) -> None:
     """Record problems for names that collide with converted code."""
-    run, module = program.run, program.module
+    run, module = program.run, program.net
     names = imported_names(imports_of(module.tree))
     for node in ast.walk(module.tree):
         bound = _bound_name(node)
@@ -124,10 +124,10 @@ def _check_names(program: Program, taken: frozenset[str]) -> None:
 def _check_attribute(program: Program, node: ast.Attribute) -> None:
     if node.attr == "training":
         told = "`training` is read, but the converted module has one graph for training and evaluation; leave it out"
-        program.run.problem_in(program.module, node, told)
+        program.run.problem_in(program.net, node, told)
     if isinstance(node.ctx, ast.Store) and node.attr in RESERVED_ATTRIBUTES:
         told = f"the name `{node.attr}` is used by the converted layers; rename it"
-        program.run.problem_in(program.module, node, told)
+        program.run.problem_in(program.net, node, told)
 
 
 def _check_members(program: Program, node: ast.ClassDef) -> None:
@@ -143,7 +143,7 @@ def _check_members(program: Program, node: ast.ClassDef) -> None:
             elif name.startswith("__") and name.endswith("__") and name not in _PLAIN_DUNDERS:
                 told = f"the special method `{name}` is not supported; remove it"
             if told:
-                program.run.problem_in(program.module, item, told)
+                program.run.problem_in(program.net, item, told)
 
 
 def _bound_name(node: ast.AST) -> str:
@@ -155,7 +155,7 @@ def _bound_name(node: ast.AST) -> str:
 
 
 def _check_constructor(program: Program) -> None:
-    cls, run, module = program.model.cls, program.run, program.module
+    cls, run, module = program.model.cls, program.run, program.net
     if not _NAME.fullmatch(scope_name(program.name)):
         told = f"the class name `{program.name}` cannot be used for variable names; {_NAME_RULE}"
         run.problem_in(module, cls.node, told)
@@ -218,7 +218,7 @@ def _check_parameters(program: Program) -> None:
         if layer.whole_reads:
             span = layer.whole_reads[0][1]
             told = "reading a layer's `weight` is not supported in a model with a one-hot input; call the layer"
-            if layer.whole_reads[0][0] == program.module.path:
+            if layer.whole_reads[0][0] == program.net.path:
                 _problem(program, span, told)
 
 
@@ -248,14 +248,12 @@ def _about(attr: Value, seen: set[str]) -> str:
 
 def _check_random(program: Program) -> None:
     """Record problems for ops of the model, or of its loss, that draw random numbers."""
-    lines = (0, 0)
-    if program.loss is not None and isinstance(program.loss.node, ast.FunctionDef):
-        lines = program.loss.node.lineno, program.loss.node.end_lineno or 0
+    node, files = program.loss.node, {program.net.path: program.net, program.loss.module.path: program.loss.module}
     for (path, span), site in list(program.run.sites.items()):
-        of_loss = program.trainer is not None and path == program.trainer.path and lines[0] <= span[0] <= lines[1]
-        if (path == program.module.path or of_loss) and site.op is not None and _is_random(site.op.name):
+        converted = path == program.net.path or node.lineno <= span[0] <= (node.end_lineno or 0)
+        if path in files and converted and site.op is not None and _is_random(site.op.name):
             told = f"`{site.op.name}` draws random numbers, which is not supported in a model with a one-hot input"
-            program.run.problem_at(program.trainer if of_loss and program.trainer else program.module, span, told)
+            program.run.problem_at(files[path], span, told)
 
 
 def _is_random(name: str) -> bool:

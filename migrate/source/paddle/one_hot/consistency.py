@@ -5,6 +5,7 @@ from __future__ import annotations
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.values import (
     OneHot,
+    Stop,
     Tensor,
     Unknown,
     Value,
@@ -20,7 +21,7 @@ def check_sizes(program: Program) -> None:
     if program.linears and size not in sizes:
         first = program.linears[0]
         raise MigrateError(
-            f"{program.schema.path}: `input.size` is {size}, but line {first.span[0]} of {program.path} "
+            f"{program.schema.path}: `input.size` is {size}, but line {first.span[0]} of {program.shown} "
             f"creates a layer for {first.arguments['in_features']} input columns; correct the schema or "
             "`model.arguments`"
         )
@@ -28,7 +29,7 @@ def check_sizes(program: Program) -> None:
 
 def check_input_name(program: Program) -> None:
     name = program.schema.input.name
-    found = program.model.cls.find("forward")
+    found = program.run.model_class.find("forward")
     wanted = found[0].args.args[1].arg if found and len(found[0].args.args) > 1 else name
     if name and name != wanted:
         raise MigrateError(
@@ -37,30 +38,29 @@ def check_input_name(program: Program) -> None:
         )
 
 
-def check_outputs(program: Program, result: Value) -> bool:
+def check_outputs(program: Program, result: Value) -> None:
+    """Keep what the model returns.
+
+    Raises:
+        Stop: it is not a list of tensors, or one of them is not known.
+    """
     if mentions(result, Unknown):
-        return False
+        raise Stop
     program.returns_list = isinstance(result, list | tuple)
     outputs = list(result) if program.returns_list else [result]
     if outputs and all(isinstance(item, Tensor) and not isinstance(item, OneHot) for item in outputs):
         program.outputs = outputs
-        program.run.returned = result
         for item in outputs:
             _check_output(program, item)
-        for task in program.schema.tasks:
-            if task.output >= len(outputs):
-                raise MigrateError(
-                    f"{program.schema.path}: task `{task.name}` uses output {task.output}, but {program.name} returns "
-                    f"{len(outputs)}; correct `tasks` (outputs count from 0)"
-                )
-        return True
+        _check_tasks(program)
+        return
     _not_returned(program, "`forward` must return tensors or a list of them")
-    return False
+    raise Stop
 
 
 def _not_returned(program: Program, told: str) -> None:
-    found = program.model.cls.find("forward")
-    program.run.problem_in(program.module, found[0] if found else program.model.cls.node, told)
+    found = program.run.model_class.find("forward")
+    program.run.problem_in(program.net, found[0] if found else program.run.model_class.node, told)
 
 
 def _check_output(program: Program, output: Tensor) -> None:
@@ -70,3 +70,21 @@ def _check_output(program: Program, output: Tensor) -> None:
         _not_returned(program, f"`forward` returns {what}; the first dimension of an output must be the batch")
     elif output.dtype != "float32":
         _not_returned(program, f"`forward` returns {output.dtype}; outputs must be float32")
+
+
+def _check_tasks(program: Program) -> None:
+    """Raise `MigrateError` if the schema's tasks do not match the model's outputs."""
+    schema, outputs = program.schema, program.outputs
+    for task in schema.tasks:
+        if task.output >= len(outputs):
+            raise MigrateError(
+                f"{schema.path}: task `{task.name}` uses output {task.output}, but {program.name} returns "
+                f"{len(outputs)}; correct `tasks` (outputs count from 0)"
+            )
+        shape = outputs[task.output].shape
+        width = shape[-1] if shape is not None and len(shape) > 1 else None
+        if width is not None and task.loss != "square_error" and task.positive >= width:
+            raise MigrateError(
+                f"{schema.path}: task `{task.name}` uses column {task.positive} of output {task.output}, which has "
+                f"{width}; correct `positive` (columns count from 0)"
+            )

@@ -83,30 +83,6 @@ class Linear(Layer):
         return out + self.bias if self.bias_init else out
 
 
-class Sequential(Layer):
-    """Layers applied one after another, named 0, 1, 2 …"""
-
-    def __init__(self, *layers: Any) -> None:
-        super().__init__()
-        self.layers = layers
-        for i, layer in enumerate(layers):
-            self.add_sublayer(str(i), layer)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.layers[index]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.layers)
-
-    def __len__(self) -> int:
-        return len(self.layers)
-
-    def forward(self, input: Any) -> Any:
-        for layer in self.layers:
-            input = layer(input)
-        return input
-
-
 class LayerList(Layer):
     """A list of layers, named 0, 1, 2 …"""
 
@@ -130,6 +106,18 @@ class LayerList(Layer):
 
     def __len__(self) -> int:
         return len(self.layers)
+
+
+class Sequential(LayerList):
+    """Layers applied one after another, named 0, 1, 2 …"""
+
+    def __init__(self, *layers: Any) -> None:
+        super().__init__(layers)
+
+    def forward(self, input: Any) -> Any:
+        for layer in self.layers:
+            input = layer(input)
+        return input
 
 
 class ReLU(Layer):
@@ -282,6 +270,12 @@ def scaled(
 def log_loss(input: tf.Tensor, label: tf.Tensor, epsilon: float = 1e-4, name: str | None = None) -> tf.Tensor:
     """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon), element by element."""
     return tf.losses.log_loss(label, input, epsilon=epsilon, reduction="none")
+
+
+def class_loss(input: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
+    """The mean cross entropy of logits [batch, classes] and classes [batch, 1], a scalar."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.reshape(label, [-1]), logits=input)
+    return tf.reduce_mean(losses)
 
 
 def cut_out(input: tf.Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> tf.Tensor:

@@ -1,205 +1,285 @@
-"""Executes a model with its schema, and its trainer; the result is a `Program`."""
+"""Executes a model by its schema: the machine goes through its trainer with a batch of the schema's input and labels.
+
+Of a trainer, the module gets the loss alone. So what it does besides is a problem, and the loss and the model must get
+outputs and items of the batch as they are.
+"""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.schema import Schema
-from migrate.source.paddle.abstract import layers
+from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.run import Frame
-from migrate.source.paddle.abstract.values import (
-    Class,
-    Function,
-    Instance,
-    Module,
-    OneHot,
-    Refuse,
-    Stop,
-    Tensor,
-    Value,
-)
+from migrate.source.paddle.abstract.program import CLASS, go_through, settings, trainer_class
+from migrate.source.paddle.abstract.values import Class, Function, Item, Module, OneHot, Stop, Tensor, Value
+from migrate.source.paddle.layers.items import batch, items_in
 from migrate.source.paddle.model_files import TRAINER
-from migrate.source.paddle.one_hot import consistency, trainer
-from migrate.source.paddle.one_hot import labels as labels_of
+from migrate.source.paddle.one_hot import consistency
 from migrate.source.paddle.one_hot import model as models
+from migrate.source.paddle.one_hot import trainer as default_trainer
+from migrate.source.paddle.one_hot.labels import only_classes, plain_label
+from migrate.source.paddle.one_hot.optimizer import optimizer_of
 from migrate.source.paddle.one_hot.program import Program
-from migrate.source.paddle.one_hot.watched import Watched
+from migrate.source.paddle.one_hot.watched import LossCall, Watched
+
+CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS = "create_model", "create_optimizer", "create_loss"
+TRAIN, INFER = "train_forward", "infer_forward"
+_OWN = frozenset({CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS, TRAIN, INFER, "create_feeds"})
+#: The trainer of a model that has none: all of its methods are those that the schema tells.
+_NO_TRAINER = f"class {CLASS}:\n    pass\n"
 
 
-def model_arguments(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[str, dict[str, Value]]:
-    """Return the model class name and the constructor arguments, from the schema or else the trainer.
-
-    Raises:
-        MigrateError: they are unknown, or the file is not valid Python.
-    """
-    run = Watched(files=siblings)
-    try:
-        module = _loaded(run, path, text)
-    except SyntaxError as error:
-        raise MigrateError(f"{path}: line {error.lineno} is not valid Python ({error.msg}); correct it") from error
-    cls = models.model_class(schema, module)
-    return cls.name, models.arguments(schema, cls, siblings)
-
-
-def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[Watched, Program | None]:
-    """Execute the model and its trainer; the program is None if that was not possible to the end.
-
-    The machine has the problems that were found.
+def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> Program:
+    """Execute the model and its trainer; the run of the program has the problems that were found.
 
     Raises:
         SyntaxError: `text` is not Python.
-        MigrateError: schema and source contradict each other.
+        MigrateError: schema and source contradict each other, or the trainer or its configuration cannot be parsed.
     """
-    run, program, whole = _followed(path, text, schema, siblings)
-    return run, program if whole else None
+    run = Watched(files=siblings, schema=schema)
+    net = run.modules["net"] = load(run, Path(path).name, text)
+    run.model_class = models.model_class(schema, net)
+    run.following = True
+    module, cls = _trainer(run, siblings)
+    config = settings(siblings)
+    program = _Following(run=run, module=module, schema=schema, shown=path, net=net)
+    _check_class(program, cls)
+    if (loss := cls.find(CREATE_LOSS)) is not None:
+        run.loss_node = loss[0]
+    program.follow(lambda: go_through(program, cls, config, ()))
+    run.following = False
+    for problem in program.evaluation:
+        run.problems.setdefault((problem.path, problem.span), problem)
+    return program
 
 
-def _loaded(run: Watched, path: str, text: str) -> Module:
-    module = load(run, Path(path).name, text)
-    run.modules["net"] = module
-    return module
-
-
-def _followed(
-    path: str, text: str, schema: Schema, siblings: Mapping[str, str]
-) -> tuple[Watched, Program | None, bool]:
-    """Return the machine, the program as far as it was executed, and whether that is complete."""
-    run = Watched(files=siblings)
-    module = _loaded(run, path, text)
-    cls = models.model_class(schema, module)
-    arguments = models.arguments(schema, cls, siblings)
-    run.frames.append(Frame(module, ""))
-    program = None
+def _trainer(run: Watched, siblings: Mapping[str, str]) -> tuple[Module, Class]:
+    """Return the trainer beside the model and its class; an empty one if there is none."""
     try:
-        program = _executed(run, path, module, cls, arguments, schema)
-        if program is not None:
-            _follow_trainer(program, siblings)
-    except Stop:
-        return run, program, False
-    finally:
-        run.frames.clear()
-    return run, program, program is not None
+        module = load(run, TRAINER, siblings.get(TRAINER, _NO_TRAINER))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        place = f"line {line} " if line else ""
+        raise MigrateError(f"{TRAINER}: {place}is not valid Python ({error}); correct it") from error
+    cls = trainer_class(module, CLASS, (CREATE_LOSS, CREATE_MODEL, TRAIN), least=1)
+    if cls is None:
+        module = load(run, TRAINER, _NO_TRAINER)
+        cls = module.names[CLASS]
+    return module, cls
 
 
-def batch_layout(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[int, dict[int, int]]:
-    """Return the index of the model's input in a reader's batch, and index -> column for the labels.
+def _check_class(program: Program, cls: Class) -> None:
+    def problem(node: ast.AST, message: str) -> None:
+        program.run.problem_in(program.module, node, message)
 
-    The default is that of PaddleRec's multi-task models: the input first, then the labels.
-    """
-    program = None
-    with contextlib.suppress(SyntaxError, MigrateError):
-        _, program, _ = _followed(path, text, schema, siblings)
-    place = (program.batch_input if program else None) or 0
-    rest = [i for i in range(len(schema.labels) + 1) if i != place]
-    known = program.batch_labels if program else {}
-    return place, known or {item: column for column, item in enumerate(rest)}
+    for base in cls.node.bases:
+        known = isinstance(base, ast.Name) and (
+            base.id == "object" or isinstance(program.module.names.get(base.id), Class)
+        )
+        if not known:
+            problem(base, "the trainer's base class is not in its file, so its effect is unknown; define it there")
+    for item in cls.node.body:
+        plain = isinstance(item, ast.FunctionDef | ast.Assign | ast.AnnAssign | ast.Pass)
+        if not plain and not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)):
+            problem(item, "only methods and constants are supported in the class of the trainer")
+        if isinstance(item, ast.Assign) and not isinstance(item.value, ast.Constant):
+            names = {target.id for target in item.targets if isinstance(target, ast.Name)}
+            if names & _OWN:
+                problem(item, "this method of the trainer is assigned; define it with `def`")
 
 
-def _executed(
-    run: Watched, path: str, module: Module, cls: Class, arguments: dict[str, Value], schema: Schema
-) -> Program | None:
-    node = ast.copy_location(ast.Call(ast.Name(cls.name, ast.Load()), [], []), cls.node)
-    size = schema.input.size
-    try:
-        model = layers.instantiate(run, node, cls, [], arguments)
-        assert isinstance(model, Instance)
-        program = Program(schema, run, path, module, model, arguments)
-        run.lasting.begin([*run.modules.values(), *run.made, model, *run.defaults.values()])
-        value = OneHot((None, size)) if schema.input.sparse else Tensor((None, size))
-        consistency.check_sizes(program)
-        result = layers.forward(run, node, model, [value], {})
-        program.written = frozenset(run.lasting.written)
-    except Refuse as reason:
-        run.problem(cls.node, str(reason))
+@dataclass(frozen=True)
+class _Step:
+    """What `train_forward` passes to the loss."""
+
+    outputs: dict[str, int | list[int]]  #: parameter of `create_loss` -> output of the model, or all of them
+    labels: dict[str, int]  #: parameter of `create_loss` -> item of the batch
+    call: LossCall
+
+
+class _Following(Program):
+    """Judges each method of the trainer by what was recorded while it was executed."""
+
+    def call(self, name: str, *arguments: Value) -> Value:
+        """Execute a method, and record as problems what it does that the module does not."""
+        if name == CREATE_MODEL:
+            return self._made_model(*arguments)
+        if name in {TRAIN, INFER}:
+            return self._passed(name, arguments)
+        result, function = self._result(name, *arguments), self.method(name)
+        if name == CREATE_OPTIMIZER and function is not None:
+            weights = [weight for _, layer in named_layers(self.model) for weight in layer.weights.values()]
+            self.trained_by = optimizer_of(self.module, self.run.optimizers.get(id(result)), weights, function.node)
+        return None if name == CREATE_OPTIMIZER else result
+
+    def _result(self, name: str, *arguments: Value) -> Value:
+        """Execute a method; one that comes to its end too early leaves the others as they are."""
+        with contextlib.suppress(Stop):
+            return super().call(name, *arguments)
         return None
-    consistency.check_input_name(program)
-    return program if consistency.check_outputs(program, result) else None
+
+    def _made_model(self, config: Value) -> Value:
+        run, schema, before = self.run, self.schema, len(self.run.problems)
+        result, function = self._result(CREATE_MODEL, config), self.method(CREATE_MODEL)
+        self.model = run.make_model({})
+        if function is not None and result is not run.model and len(run.problems) == before:
+            run.blame(result, self.module, function.node, "`create_model` must return the unchanged model")
+        self.overridden = [
+            f"{name}={schema.model.arguments[name]!r} is taken from the schema, although create_model of {TRAINER} "
+            f"gives {value!r}"
+            for name, value in run.made_with.items()
+            if name in schema.model.arguments
+            and models.is_known(value)
+            and _listed(value) != _listed(schema.model.arguments[name])
+        ]
+        self._run_model()
+        return self.model
+
+    def _run_model(self) -> None:
+        run, schema, size = self.run, self.schema, self.schema.input.size
+        consistency.check_sizes(self)
+        result = run.run_model(OneHot((None, size)) if schema.input.sparse else Tensor((None, size)))
+        self.written = frozenset(run.lasting.written)
+        consistency.check_input_name(self)
+        consistency.check_outputs(self, result)
+        loss = self.method(CREATE_LOSS)
+        if self.method(TRAIN) is not None and loss is not None:
+            return
+        self.default_text = default_trainer.text_of(schema, self.outputs, self.returns_list, loss)
+        self.default = load(run, f"{schema.path}.py", self.default_text).names[CLASS]
+        assert self.trainer is not None
+        if loss is None:
+            run.loss_node = self.loss.node
+            self.trainer.attributes[CREATE_LOSS] = self.loss
+
+    def _passed(self, name: str, arguments: tuple[Value, ...]) -> Value:
+        """Execute training or evaluation with a batch of the schema."""
+        run, before = self.run, len(self.run.problems)
+        run.inputs, run.losses = [], []
+        model, metrics, _, config = arguments
+        result = self._result(name, model, metrics, batch(len(self.schema.labels)), config)
+        if self.method(name) is None:
+            return None
+        item = self._input()
+        if name == TRAIN:
+            step = self._step(result, item, len(run.problems) == before)
+            if step is not None:
+                self.batch_input = item or 0
+                self._match(step)
+        return result
+
+    def _input(self) -> int | None:
+        """Return the item of the batch that is the model's input; record a problem if it is not one unchanged item."""
+        run, size, places = self.run, self.schema.input.size, []
+        for value, module, node in run.inputs:
+            if not isinstance(value, Item):
+                message = (
+                    "the model's input is computed from the batch here, which is not converted; move this into the "
+                )
+                run.blame(value, module, node, f"{message}model")
+            elif value.whole:
+                run.problem_in(module, node, "the model's input is cast to integers, which is not converted")
+            elif value.width not in (None, size):
+                message = f"the model's input has {value.width} columns, but `input.size` is {size}"
+                run.problem_in(module, node, f"{message}; correct one of the two")
+            places += [fed.index for fed in items_in(value)]
+        if len(set(places)) > 1:
+            _, module, node = run.inputs[1]
+            run.problem_in(module, node, "the model is called with several items of the batch; use one")
+        return places[0] if places else None
+
+    def _step(self, result: Value, item: int | None, is_plain: bool) -> _Step | None:
+        """Return what the loss that training returns was called with."""
+        run, function = self.run, self.method(TRAIN)
+        assert function is not None
+        loss = result[0] if isinstance(result, list | tuple) and result else result
+        call = next((call for call in run.losses if call.result is loss), None)
+        if call is None:
+            if is_plain:
+                what = "is not what `create_loss` returns" if run.losses else "does not come from `create_loss`"
+                remedy = f"move this into `{CREATE_LOSS}`, the only function that is converted"
+                message = f"the loss of `{TRAIN}` {what}; {remedy}"
+                run.blame(loss, function.module, function.node, message)
+            call = run.losses[0] if run.losses else None
+        return None if call is None else self._arguments(call, item)
+
+    def _arguments(self, call: LossCall, item: int | None) -> _Step:
+        run, known = self.run, self.run.outputs
+        step = _Step({}, {}, call)
+        for name, value in call.arguments.items():
+            if id(value) in known:
+                step.outputs[name] = known[id(value)][1]
+            elif isinstance(value, list | tuple) and value and all(id(part) in known for part in value):
+                step.outputs[name] = [known[id(part)][1] for part in value]
+            elif not isinstance(value, Item) or value.index == item:
+                message = "the loss must be called with unchanged outputs and labels"
+                run.blame(value, self.module, call.node, message)
+            elif value.width not in (None, 1):
+                message = f"the loss is called with a label of {value.width} columns; each label must be one column"
+                run.problem_in(self.module, call.node, message)
+            places = [fed.index for fed in items_in(value) if fed.index != item]
+            if places and id(value) not in known:
+                step.labels[name] = places[0]
+        return step
+
+    def _match(self, step: _Step) -> None:
+        """Match the parameters of the loss with outputs, by the call in `train_forward`, and with labels, by name."""
+        loss, schema = self.loss, self.schema
+        names, own = [item.arg for item in loss.node.args.args][1:], loss.module is not self.module
+        heads, columns = names[: len(self.outputs)], list(range(len(schema.labels)))
+        if not own:
+            heads, columns = default_trainer.parameters(schema, names, len(self.outputs), self.returns_list)
+        by_label = dict(zip(names[len(heads) :], columns, strict=True))
+        self.batch_labels = {step.labels[name]: column for name, column in by_label.items() if name in step.labels}
+        order = _output_order(step, heads, len(self.outputs))
+        if order is None:
+            if not self.run.problems:
+                message = "`train_forward` does not pass all outputs of the model unchanged to the loss"
+                self.run.problem_in(loss.module, loss.node, message)
+            return
+        if not own:
+            self._check_labels(step, loss, by_label)
+        single = len(heads) < len(self.outputs)
+        self.loss_arguments = ["outputs"] if single else [f"outputs[{i}]" for i in order]
+        for name, column in by_label.items():
+            text = f"labels[:, {column}:{column + 1}]"
+            self.loss_arguments.append(f"tf.cast({text}, tf.int64)" if only_classes(loss.node, name) else text)
+
+    def _check_labels(self, step: _Step, function: Function, columns: Mapping[str, int]) -> None:
+        """Record problems for labels that `train_forward` mixes up or casts to integers."""
+        run, labels, node = self.run, self.schema.labels, step.call.node
+        items = [step.labels[name] for name in columns if name in step.labels]
+        if len(set(items)) < len(items):
+            message = "two labels of the loss are the same item of the batch; use one item per label"
+            run.problem_in(self.module, node, message)
+        for name, column in columns.items():
+            value = step.call.arguments.get(name)
+            if isinstance(value, Item) and value.whole and not only_classes(function.node, name):
+                message = (
+                    f"the label `{labels[column]}` is cast to integers, which is not converted; cast it to float32"
+                )
+                run.problem_in(self.module, node, message)
+            spelled = plain_label(step.call.spelled.get(name, ""), labels)
+            if spelled in labels and spelled != labels[column]:
+                message = f"`train_forward` passes the label `{spelled}` as the parameter `{name}`; rename one of them"
+                run.problem_in(self.module, function.node, message)
 
 
-def _follow_trainer(program: Program, siblings: Mapping[str, str]) -> None:
-    """Execute the methods of the trainer, and `create_loss` with the model's outputs and the schema's labels."""
-    run = program.run
-    run.watch(program.model)
-    at = trainer.trainer_of(run, program.model.cls, siblings)
-    if at is None:
-        return
-    program.trainer = at.module
-    program.overridden = trainer.overridden(program.schema.model.arguments, trainer.judge_model(at))
-    program.optimizer = trainer.judge_optimizer(at)
-    step = trainer.judge_step(at, program.schema)
-    program.batch_input = step.input if step else None
-    program.loss = at.method("create_loss")
-    if program.loss is not None:
-        _follow_loss(program, at, program.loss, step)
+def _listed(value: Value) -> Value:
+    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _follow_loss(program: Program, at: trainer.Driver, function: Function, step: trainer.Step | None) -> None:
-    run, labels = program.run, program.schema.labels
-    assert isinstance(function.node, ast.FunctionDef)
-    names = [item.arg for item in function.node.args.args][-len(labels) :]
-    columns = labels_of.label_order(names, labels) if labels and step else None
-    for name, column in zip(names, columns or (), strict=False):
-        if step is not None and name in step.labels:
-            program.batch_labels[step.labels[name]] = column
-    if function.node.decorator_list:
-        at.problem(function.node.decorator_list[0], "a decorator is not supported in the trainer")
-    values = _loss_arguments(program, at, function, step)
-    run.frames.append(Frame(at.module, at.cls.name))
-    try:
-        result = run.call_function(function, values, {})
-    except Refuse as reason:
-        at.problem(function.node, str(reason))
-        raise Stop from None
-    finally:
-        run.frames.pop()
-    if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
-        at.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}; it must be a scalar")
-
-
-def _loss_arguments(program: Program, at: trainer.Driver, function: Function, step: trainer.Step | None) -> list[Value]:
-    """Match the parameters of `create_loss` with outputs, by the call in `train_forward`, and with labels, by name."""
-    names = [item.arg for item in function.node.args.args][1:]
-    labels = program.schema.labels
-    single = len(names) == 1 + len(labels) and program.returns_list and len(program.outputs) > 1
-    count = 1 if single else len(program.outputs)
-    if len(names) != count + len(labels):
-        raise MigrateError(
-            f"{program.schema.path}: create_loss of {TRAINER} takes {len(names)} arguments, but the model has "
-            f"{count} outputs and `labels` lists {len(labels)}; correct `labels`"
-        )
-    order = _output_order(step, names[:count], len(program.outputs))
-    if order is None:
-        if not program.run.problems:
-            at.problem(function.node, "`train_forward` does not pass all outputs of the model unchanged to the loss")
-        raise Stop
-    program.loss_arguments += ["outputs"] if single else [f"outputs[{i}]" for i in order]
-    indices = labels_of.label_order(names[count:], labels)
-    if indices is None:
-        raise MigrateError(
-            f"{program.schema.path}: `labels` are {', '.join(labels)}, but the parameters of create_loss of "
-            f"{TRAINER} are {', '.join(names[count:])}; use the same names, which determine the order"
-        )
-    labels_of.check_labels(at, program.schema, function, step, dict(zip(names[count:], indices, strict=True)))
-    whole = [labels_of.only_classes(function.node, name) for name in names[count:]]
-    for index, classes in zip(indices, whole, strict=True):
-        column = f"labels[:, {index}:{index + 1}]"
-        program.loss_arguments.append(f"tf.cast({column}, tf.int64)" if classes else column)
-    heads: list[Value] = [list(program.outputs)] if single else [program.outputs[i] for i in order]
-    return [*heads, *(Tensor((None, 1), "int64" if classes else "float32", fed=True) for classes in whole)]
-
-
-def _output_order(step: trainer.Step | None, names: list[str], outputs: int) -> list[int] | None:
+def _output_order(step: _Step, names: list[str], outputs: int) -> list[int] | None:
     """Return the outputs in the order of the loss's parameters; None unless each output occurs once."""
-    if step is None:
-        return list(range(outputs))
-    found = [step.outputs.get(name) for name in names]
+    indices = [step.outputs.get(name) for name in names]
     every = list(range(outputs))
-    if len(found) == 1 and isinstance(found[0], list):
-        return every if found[0] == every else None
-    plain = [index for index in found if isinstance(index, int)]
-    return plain if sorted(plain) == every and len(plain) == len(found) else None
+    if len(indices) == 1 and isinstance(indices[0], list):
+        return every if indices[0] == every else None
+    plain = [index for index in indices if isinstance(index, int)]
+    return plain if sorted(plain) == every and len(plain) == len(indices) else None

@@ -1,30 +1,8 @@
-"""Which column of the schema's labels a parameter of `create_loss` is, and whether the trainer keeps it so."""
+"""Which column of the schema's labels a parameter of `create_loss` is, and whether it is used as a class alone."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-
-from migrate.schema import Schema
-from migrate.source.paddle.abstract.values import Function
-from migrate.source.paddle.one_hot.trainer import Driver, Step
-
-
-def check_labels(at: Driver, schema: Schema, function: Function, step: Step | None, columns: Mapping[str, int]) -> None:
-    """Record problems for labels that `train_forward` mixes up or casts to integers."""
-    if step is None:
-        return
-    labels = schema.labels
-    if len({step.labels[name] for name in columns if name in step.labels}) < len(columns.keys() & step.labels.keys()):
-        at.problem(step.node, "two labels of the loss are the same item of the batch; use one item per label")
-    for name, column in columns.items():
-        if name in step.whole and not only_classes(function.node, name):
-            told = f"the label `{labels[column]}` is cast to integers, which is not converted; cast it to float32"
-            at.problem(step.node, told)
-        spelled = plain_label(step.spelled.get(name, ""), labels)
-        if spelled in labels and spelled != labels[column]:
-            told = f"`train_forward` passes the label `{spelled}` as the parameter `{name}`; rename one of them"
-            at.problem(function.node, told)
 
 
 def label_order(names: list[str], labels: tuple[str, ...]) -> list[int] | None:

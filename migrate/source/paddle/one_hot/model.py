@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.source.paddle.abstract.values import Class, Module, Value
-from migrate.source.paddle.one_hot import trainer
+from migrate.source.paddle.one_hot.optimizer import is_plain
 from migrate.source.paddle.ops import registry
 
 
@@ -48,24 +48,26 @@ def _names_in_super(module: Module) -> set[str]:
     return inside
 
 
-def arguments(schema: Schema, cls: Class, siblings: Mapping[str, str]) -> dict[str, Value]:
-    """Return the arguments of the model's class: the schema's, and those of the trainer that it lacks."""
-    given: dict[str, Value] = dict(schema.model.arguments)
-    found = cls.find("__init__")
-    if found is None:
-        return given
-    spec = found[0].args
+def arguments_of(schema: Schema, cls: Class, of_trainer: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what the model is made with: the arguments of the schema, and those of `create_model` that it lacks."""
+    arguments = {name: value for name, value in of_trainer.items() if is_known(value)} | dict(schema.model.arguments)
+    constructor = cls.find("__init__")
+    if constructor is None:
+        return arguments
+    spec = constructor[0].args
     names = [item.arg for item in [*spec.args[1:], *spec.kwonlyargs]]
     required = [item.arg for item in spec.args[1 : len(spec.args) - len(spec.defaults)]]
-    missing = [name for name in required if name not in given]
-    made = trainer.constructor_arguments(cls, siblings) if missing else None
-    if made is not None:
-        given = made | given
-    elif missing and not given:
+    missing = [name for name in required if name not in arguments]
+    if missing and not arguments:
         wanted = ", ".join(missing)
         raise MigrateError(f"{schema.path}: `model.arguments` is missing; give values for {wanted} of {cls.name}")
-    _check(schema, cls, names, required, given)
-    return given
+    _check(schema, cls, names, required, arguments)
+    return arguments
+
+
+def is_known(value: Value) -> bool:
+    """Return whether a value is one that a schema may give."""
+    return value is not None and is_plain(value)
 
 
 def _check(schema: Schema, cls: Class, names: list[str], required: list[str], given: Mapping[str, Value]) -> None:

@@ -247,17 +247,11 @@ def build_model(
     """
 {built}
     labels = tf.cast(label, tf.float32)
-    loss = create_loss({_loss_call(program)})
+    loss = create_loss({", ".join(program.loss_arguments)})
     pred = [{", ".join(_predictions(program))}]
     variable = {variable}
     return {{"loss": loss, "pred": pred, "label": label, "variable": variable}}
 '''
-
-
-def _loss_call(program: Program) -> str:
-    if program.loss is None:
-        return "outputs, labels"
-    return ", ".join(program.loss_arguments)
 
 
 def _predictions(program: Program) -> list[str]:

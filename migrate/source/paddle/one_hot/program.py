@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from migrate.schema import Schema
+from migrate.source.paddle.abstract import program
 from migrate.source.paddle.abstract.layers import named_layers
-from migrate.source.paddle.abstract.values import (
-    Function,
-    Instance,
-    Layer,
-    Module,
-    Tensor,
-    Value,
-)
+from migrate.source.paddle.abstract.values import Class, Function, Instance, Layer, Module, Tensor, Value
 from migrate.source.paddle.layers.linear import LINEAR
 from migrate.source.paddle.one_hot.optimizer import Optimizer
 from migrate.source.paddle.one_hot.watched import Watched
 
 
-@dataclass
-class Program:
-    """A model after its constructor and `forward` have been executed, and what its trainer does with it."""
+@dataclass(kw_only=True)
+class Program(program.Program):
+    """A trainer whose model has a one-hot input: what is known of both after their execution."""
 
-    schema: Schema
     run: Watched
-    path: str  #: of the model's file, as reports show it
-    module: Module
-    model: Instance
-    arguments: dict[str, Value]
+    schema: Schema
+    shown: str  #: path of the model's file in reports
+    net: Module  #: the model's file
     outputs: list[Tensor] = field(default_factory=list)
     returns_list: bool = True
-    trainer: Module | None = None
-    loss: Function | None = None
-    optimizer: Optimizer | None = None  #: what `create_optimizer` makes
+    default: Class | None = None  #: has the methods that the trainer lacks, as the schema tells
+    default_text: str = ""  #: the text of its file
+    trained_by: Optimizer | None = None  #: what `create_optimizer` makes
     overridden: list[str] = field(default_factory=list)  #: where the schema's arguments are not `create_model`'s
-    batch_input: int | None = None  #: the item of the reader's batch that the model is given
+    batch_input: int = 0  #: the item of the reader's batch that the model is given
     batch_labels: dict[int, int] = field(default_factory=dict)  #: item of the batch -> column of the labels
     written: frozenset[tuple[int, str]] = frozenset()  #: (id of an object, attribute) that `forward` sets
     columns: list[Layer] = field(default_factory=list)  #: the layers whose kernels share the table, from left to right
@@ -46,7 +39,19 @@ class Program:
     @property
     def name(self) -> str:
         """The name of the model class."""
-        return self.model.cls.name
+        return self.run.model_class.name
+
+    @property
+    def arguments(self) -> Mapping[str, Value]:
+        """What the model is made with."""
+        return self.run.arguments
+
+    @property
+    def loss(self) -> Function:
+        """`create_loss` of the trainer, or else of the schema's tasks."""
+        found = self.method("create_loss")
+        assert found is not None
+        return found
 
     @property
     def emb_dim(self) -> int:
@@ -71,3 +76,8 @@ class Program:
     def input_linears(self) -> list[Layer]:
         """The layers that read the one-hot input, in order of creation."""
         return [layer for layer in self.linears if layer.lookups]
+
+    def method(self, name: str) -> Function | None:
+        """Return a method of the trainer, or else of the schema's; None where neither has it."""
+        own = super().method(name)
+        return own if own is not None or self.default is None else self.default.method(name, self.trainer)

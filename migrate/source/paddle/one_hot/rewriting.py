@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+from libcst.metadata import MetadataWrapper
 
-from migrate.source.paddle.abstract.modules import imported_names, imports_of
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
-from migrate.source.paddle.emission.imports import references
+from migrate.source.paddle.emission.files import facts_of
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.emission.rewriter import MODULES, Facts, Rewriter
 from migrate.source.paddle.layers.linear import LINEAR
@@ -30,38 +29,18 @@ class Rewritten:
     tree: cst.Module
     names: Names
     refused: dict[Span, str]
-    after: dict[Span, str] = field(default_factory=dict)  #: call of `nn.Linear` -> its new text
-    dead: list[tuple[int, int]] = field(default_factory=list)  #: first and last line of blocks that now raise
+    notes: dict[Span, str]
+    after: dict[Span, str]  #: call of `nn.Linear` -> its new text
 
 
 def rewritten(program: Program, module: Module, names: Names) -> Rewritten:
     """Rewrite one file of a model."""
-    run, path = program.run, module.path
-    imports = imported_names(imports_of(module.tree))
-    facts = Facts(
-        imports,
-        references(module, imports),
-        {span: site for (where, span), site in run.sites.items() if where == path},
-        frozenset(span for where, span in run.loops if where == path),
-        frozenset(span for where, span in run.checks if where == path),
-        frozenset(span[:2] for where, span in run.executed if where == path),
-        frozenset(),
-        names,
-    )
+    facts = replace(facts_of(program, module), names=names)
     rewriter = _Rewriter(facts)
     tree = MetadataWrapper(cst.parse_module(module.text), unsafe_skip_copy=True).visit(rewriter)
     if isinstance(names, OwnNames) and not facts.refused:
         facts.refused.update(_left(module, tree, facts))
-    return Rewritten(tree, names, facts.refused, rewriter.after, _outermost(rewriter.dead))
-
-
-def _outermost(blocks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the blocks that are in no other."""
-    return sorted(
-        one
-        for one in set(blocks)
-        if not any(other != one and other[0] <= one[0] and one[1] <= other[1] for other in blocks)
-    )
+    return Rewritten(tree, names, facts.refused, facts.notes, rewriter.after)
 
 
 def _left(module: Module, tree: cst.Module, facts: Facts) -> dict[Span, str]:
@@ -82,7 +61,6 @@ class _Rewriter(Rewriter):
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
         self.after: dict[Span, str] = {}
-        self.dead: list[tuple[int, int]] = []
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         made = super().leave_Call(original_node, updated_node)
@@ -105,13 +83,6 @@ class _Rewriter(Rewriter):
         if site is not None and site.kind == "size" and made is not updated_node:
             self.facts.refused.pop(self._span(original_node.value), None)
         return made
-
-    def _is_dead(self, body: cst.BaseSuite) -> bool:
-        dead = super()._is_dead(body)
-        if dead:
-            first, last = (self.get_metadata(PositionProvider, body.body[at]) for at in (0, -1))
-            self.dead.append((first.start.line, last.end.line))
-        return dead
 
     def _check_arguments(self, original: cst.Call, made: cst.BaseExpression) -> None:
         """Refuse a call of a definition in the file with arguments that it does not take."""

@@ -18,6 +18,7 @@ NAMES = frozenset(
 #: Helper of `runtime.nn.functional` -> function that is written into the file.
 HELPERS = {
     "clip": "clip_by_value",
+    "cross_entropy": "class_loss",
     "log_loss": "log_loss",
     "slice": "cut_out",
     "scale": "scaled",
@@ -33,7 +34,8 @@ FUNCTIONS = {
 _NEEDS = {
     "Linear": ("Layer", "with_fan"),
     "Softmax": ("Layer", "softmax"),
-    **dict.fromkeys(("Sequential", "LayerList", "ReLU", "Sigmoid", "Tanh", "LeakyReLU"), ("Layer",)),
+    "Sequential": ("Layer", "LayerList"),
+    **dict.fromkeys(("LayerList", "ReLU", "Sigmoid", "Tanh", "LeakyReLU"), ("Layer",)),
 }
 
 

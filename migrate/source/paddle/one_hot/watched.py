@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from migrate.schema import Schema
+from migrate.source.paddle.abstract import layers
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.parameters import bind
@@ -15,17 +18,21 @@ from migrate.source.paddle.abstract.values import (
     Class,
     Function,
     Instance,
+    Item,
     LayerValue,
     Method,
     Module,
     Refuse,
     Span,
+    Stop,
     Tensor,
+    Unknown,
     Value,
     Weight,
 )
 from migrate.source.paddle.one_hot import optimizer
-from migrate.source.paddle.one_hot.feeds import Fed, after
+from migrate.source.paddle.one_hot.labels import only_classes
+from migrate.source.paddle.one_hot.model import arguments_of
 from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"
@@ -43,70 +50,102 @@ class LossCall:
     node: ast.AST
     arguments: dict[str, Value]
     spelled: dict[str, str]  #: parameter -> source text of its argument
-    made: Tensor
+    result: Value = None
 
 
 @dataclass
 class Watched(Machine):
-    """Executes a model, and then its trainer, whose calls of the model and of the loss are recorded, not executed."""
+    """Executes a model by the schema, and its trainer, whose calls of the model and of the loss are recorded."""
 
-    model_class: Class | None = None
+    model_class: Class = None  # type: ignore[assignment]
+    schema: Schema = None  # type: ignore[assignment]
+    arguments: Mapping[str, Value] = field(default_factory=dict)  #: what the model is made with
     model: Instance | None = None
-    loss_node: ast.FunctionDef | None = None
+    loss_node: ast.AST | None = None
     returned: Value = None  #: what the model returns
-    following: bool = False  #: whether the trainer is executed
-    made_with: list[dict[str, Value]] = field(default_factory=list)  #: arguments of the model's class
+    following: bool = False  #: whether the trainer is executed, not the model or the loss
+    made_with: dict[str, Value] = field(default_factory=dict)  #: arguments of the model's class in `create_model`
     inputs: list[tuple[Value, Module, ast.AST]] = field(default_factory=list)  #: what the model is called with, where
     losses: list[LossCall] = field(default_factory=list)
     outputs: dict[int, tuple[Tensor, int]] = field(default_factory=dict)  #: id -> output of the model, its index
-    origins: dict[int, tuple[Value, Module, ast.AST]] = field(
-        default_factory=dict
-    )  #: id of a tensor -> where it is made
+    #: id of a tensor -> where it is computed
+    origins: dict[int, tuple[Value, Module, ast.AST]] = field(default_factory=dict)
     optimizers: dict[int, optimizer.Made] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
 
-    def watch(self, model: Instance) -> None:
-        """Remember what belongs to the model, which a trainer must not change."""
-        self.model = model
-        for _, layer in named_layers(model):
+    @contextlib.contextmanager
+    def apart(self, module: Module, node: ast.AST) -> Iterator[None]:
+        """Execute what is converted, in the course of the trainer; what is refused is a problem of this node."""
+        depth, before, self.following = len(self.frames), self.following, False
+        self.frames.append(Frame(module, ""))
+        try:
+            yield
+        except Refuse as reason:
+            self.problem_in(module, node, str(reason))
+            raise Stop from None
+        finally:
+            del self.frames[depth:]
+            self.following = before
+
+    def make_model(self, arguments: dict[str, Value]) -> Value:
+        """Return the model, which is made once, with these arguments and those of the schema."""
+        self.made_with = self.made_with or arguments
+        if self.model is not None:
+            return self.model
+        cls = self.model_class
+        self.arguments = arguments_of(self.schema, cls, arguments)
+        with self.apart(cls.module, cls.node):
+            self.model = layers.instantiate(self, _called(cls), cls, [], dict(self.arguments))
+        for _, layer in named_layers(self.model):
             self.parts |= {id(layer), *map(id, layer.weights.values())}
+        self._begin()
+        return self.model
+
+    def run_model(self, value: Value) -> Value:
+        """Execute the model with its input; what it returns is returned to the trainer, too."""
+        assert self.model is not None
+        cls = self.model_class
+        self._begin()
+        with self.apart(cls.module, cls.node):
+            self.returned = layers.forward(self, _called(cls), self.model, [value], {})
+        return self.returned
+
+    def _begin(self) -> None:
+        """Begin a pass, before which there was what is made so far."""
+        self.lasting.begin([*self.modules.values(), *self.made, *self.defaults.values()])
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
+        of_model = isinstance(callee, Method) and isinstance(callee.receiver, Weight | LayerValue)
         if not self.following:
-            if (
-                isinstance(callee, Method)
-                and callee.name in _READS
-                and isinstance(callee.receiver, Weight | LayerValue)
-            ):
+            if of_model and callee.name in _READS:
                 raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
             return super().call(node, callee, positional, keywords)
         if isinstance(callee, Class) and callee is self.model_class:
-            return self._created(callee, positional, keywords)
+            return self.make_model(self._arguments(callee, positional, keywords))
         if callee is self.model or self._is_forward(callee):
             return self._passed(node, [*positional, *keywords.values()])
         if isinstance(callee, Function) and callee.node is self.loss_node:
             return self._lost(node, callee, positional, keywords)
         if isinstance(callee, Api) and optimizer.is_class(callee.name):
             return self._optimizer(node, callee.name, positional, keywords)
-        if isinstance(callee, Method) and callee.name in _CHANGES and isinstance(callee.receiver, Weight | LayerValue):
+        if of_model and callee.name in _CHANGES:
             raise Refuse(f"`.{callee.name}` changes which parameters are trained, or how they begin; {_KEPT}")
         return super().call(node, callee, positional, keywords)
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute a function of the program; those of a trainer have no decorators."""
-        if self.following and isinstance(function.node, ast.FunctionDef) and function.node.decorator_list:
+        of_trainer = self.following or function.node is self.loss_node
+        if of_trainer and isinstance(function.node, ast.FunctionDef) and function.node.decorator_list:
             self.problem_in(function.module, function.node.decorator_list[0], "a decorator is not supported here")
         return super().call_function(function, positional, keywords)
 
     def apply(
         self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"
     ) -> Value:
-        """Execute an op; of a trainer, an item of the batch that keeps its values is still that item."""
-        if self.following and (kept := after(op, positional, keywords)) is not None:
-            return kept
+        """Execute an op; of a trainer, take note where a tensor is computed."""
         result = super().apply(node, op, positional, keywords, kind)
-        if self.following and isinstance(result, Tensor):
+        if self.following and isinstance(result, Tensor) and not isinstance(result, Item):
             self.origins[id(result)] = (result, self.frame.module, node)
         return result
 
@@ -114,7 +153,7 @@ class Watched(Machine):
         """Set an attribute; a trainer must not set those of the model."""
         if self.following and (id(receiver) in self.parts or isinstance(receiver, Class)):
             raise Refuse(f"`{name}` of the model is set here; {_KEPT}")
-        if self.following and isinstance(receiver, Tensor) and not isinstance(receiver, Fed) and name != "name":
+        if self.following and isinstance(receiver, Tensor) and not isinstance(receiver, Item) and name != "name":
             raise Refuse(f"`{name}` of what the model or the loss returns is set here, which changes what is trained")
         if isinstance(receiver, Class) and receiver.find(name) is not None:
             raise Refuse(f"`{receiver.name}.{name}` is replaced here; define it in the class")
@@ -127,15 +166,15 @@ class Watched(Machine):
 
     def problem_in(self, module: Module, node: ast.AST, message: str) -> None:
         """Record a problem at a node of a file."""
-        self.frames.append(Frame(module, scope_of(module, node)))
+        self.frames.append(Frame(module, scope_at(module, getattr(node, "lineno", 0))))
         self.problem(node, message)
         self.frames.pop()
 
     def problem_at(self, module: Module, span: Span, message: str) -> None:
         """Record a problem at a position of a file."""
-        scope = next((name for name, first, last in scopes(module.tree) if first <= span[0] <= last), "")
         source = module.lines[span[0] - 1].strip()
-        self.problems.setdefault((module.path, span), Problem(module.path, span, scope, message, source))
+        problem = Problem(module.path, span, scope_at(module, span[0]), message, source)
+        self.problems.setdefault((module.path, span), problem)
 
     def blame(self, value: Value, module: Module, node: ast.AST, message: str) -> None:
         """Record a problem where a value is made; at `node` if that is not known."""
@@ -148,14 +187,13 @@ class Watched(Machine):
         found = self.model.cls.find("forward")
         return found is not None and callee.node is found[0]
 
-    def _created(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        found = cls.find("__init__")
-        if found is not None:
-            function = Function(found[0], found[1].module, found[1], None, found[1].closure)
-            names = bind(self, function, [None, *positional], keywords)
-            names.pop(found[0].args.args[0].arg)
-            self.made_with.append(names)
-        return self.model
+    def _arguments(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
+        constructor = cls.method("__init__")
+        if constructor is None:
+            return {}
+        names = bind(self, constructor, [None, *positional], keywords)
+        names.pop(constructor.node.args.args[0].arg)
+        return names
 
     def _passed(self, node: ast.AST, given: list[Value]) -> Value:
         self.inputs += [(value, self.frame.module, node) for value in given]
@@ -168,19 +206,35 @@ class Watched(Machine):
         return list(self.returned) if isinstance(self.returned, list | tuple) else [self.returned]
 
     def _lost(self, node: ast.AST, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Execute the loss of outputs and labels; these are what the module gives them: columns of numbers."""
         receiver = [] if function.receiver is None else [function.receiver]
         names = bind(self, function, [*receiver, *positional], keywords)
-        first = function.node.args.args[0].arg
-        names.pop(first)
-        order = [item.arg for item in function.node.args.args if item.arg != first]
-        made = Tensor(())
-        self.losses.append(LossCall(node, names, _spelled(node, order), made))
-        return made
+        own = names.pop(function.node.args.args[0].arg, None)
+        order = [item.arg for item in function.node.args.args][1:]
+        self.losses.append(LossCall(node, names, _spelled(node, order)))
+        values = {name: self._as_given(function, name, value) for name, value in names.items()}
+        with self.apart(function.module, function.node):
+            result = self.call_function(replace(function, receiver=None), [own], values)
+        self.losses[-1].result = result
+        if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
+            message = f"the loss is a tensor of shape {list(result.shape or ())}; it must be a scalar"
+            self.problem_in(function.module, function.node, message)
+        return result
+
+    def _as_given(self, function: Function, name: str, value: Value) -> Value:
+        if not isinstance(value, Item | Unknown):
+            return value
+        return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 
     def _optimizer(self, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
         made = optimizer.made(name, positional, keywords, node)
         self.optimizers[id(made.value)] = made
         return made.value
+
+
+def _called(cls: Class) -> ast.AST:
+    """Return a call of a class, which stands where the class does."""
+    return ast.copy_location(ast.Call(ast.Name(cls.name, ast.Load()), [], []), cls.node)
 
 
 def _spelled(node: ast.AST, order: list[str]) -> dict[str, str]:
@@ -196,19 +250,13 @@ def _tensors(value: Value) -> list[Value]:
     return [value]
 
 
-def scope_of(module: Module, node: ast.AST) -> str:
-    """Return the qualified name of the method, function or class around a node of a file."""
-    line = getattr(node, "lineno", 0)
-    return next((name for name, first, last in scopes(module.tree) if first <= line <= last), "")
-
-
-def scopes(tree: ast.Module) -> list[tuple[str, int, int]]:
-    """Return (qualified name, first line, last line) of methods, functions and classes, innermost first."""
-    found = []
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-            found += [(f"{node.name}.{item.name}", item.lineno, item.end_lineno or item.lineno) for item in methods]
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found.append((node.name, node.lineno, node.end_lineno or node.lineno))
-    return found
+def scope_at(module: Module, line: int) -> str:
+    """Return the qualified name of the innermost method, function or class around a line of a file."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            methods = [
+                item for item in node.body if isinstance(node, ast.ClassDef) and isinstance(item, ast.FunctionDef)
+            ]
+            inner = [f"{node.name}.{item.name}" for item in methods if item.lineno <= line <= (item.end_lineno or 0)]
+            return next(iter(inner), node.name)
+    return ""

@@ -6,7 +6,7 @@ import numpy as np
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor, Value
 from migrate.source.paddle.ops.conditions import booleans, both_tensors
-from migrate.source.paddle.ops.shapes import broadcast, compared, like_left, promoted, same, tensor
+from migrate.source.paddle.ops.shapes import broadcast, compared, like_left, promoted, same, tensor, truth
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -27,10 +27,6 @@ def _bits(bound: Arguments) -> Tensor:
 
 def _bitwise(name: str, tf: str) -> Op:
     return Op(f"paddle.{name}(x, y, out=None, name=None)", _bits, (Form(f"tf.{tf}(x=x, y=y)", booleans),), (name,))
-
-
-def _truth(bound: Arguments) -> Tensor:
-    return Tensor(tensor(bound["x"]).shape, "bool")
 
 
 def _one_truth(bound: Arguments) -> Tensor:
@@ -68,18 +64,13 @@ def _equal_shapes(bound: Arguments) -> bool:
 
 
 OPS: tuple[Op, ...] = (
-    _comparison("equal", "equal"),
-    _comparison("not_equal", "not_equal"),
+    *(_comparison(name, name) for name in ("equal", "not_equal", "greater_equal", "less_equal")),
     _comparison("greater_than", "greater"),
-    _comparison("greater_equal", "greater_equal"),
     _comparison("less_than", "less"),
-    _comparison("less_equal", "less_equal"),
-    _logical("logical_and"),
-    _logical("logical_or"),
-    _logical("logical_xor"),
+    *map(_logical, ("logical_and", "logical_or", "logical_xor")),
     Op(
         "paddle.logical_not(x, out=None, name=None)",
-        _truth,
+        truth,
         (Form("tf.logical_not(x=x)", lambda bound: tensor(bound["x"]).dtype == "bool"),),
         ("logical_not",),
     ),

@@ -38,11 +38,6 @@ def floating(bound: Arguments) -> bool:
     return isinstance(first, Tensor) and first.floating
 
 
-def known_rank(name: str = "x") -> Callable[[Arguments], bool]:
-    """Whether the rank of an argument is known."""
-    return lambda bound: isinstance(bound[name], Tensor) and bound[name].shape is not None
-
-
 def list_of_one_dtype(value: Value) -> bool:
     """Whether a value is a list of tensors of one known dtype."""
     if not isinstance(value, list | tuple):

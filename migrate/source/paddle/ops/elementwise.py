@@ -12,13 +12,9 @@ def _arithmetic(name: str) -> Op:
     return Op(f"paddle.{name}(x, y, name=None)", binary, (Form(f"tf.{name}(x=x, y=y)", both_tensors),), (name,))
 
 
-def _extreme(name: str, tf: str) -> Op:
+def _extreme(name: str) -> Op:
     """The larger or smaller element: of equal ones, TensorFlow gives the gradient to its first operand, Paddle to y."""
-    return Op(f"paddle.{name}(x, y, name=None)", like_left, (Form(f"tf.{tf}(y, x)", both_tensors),), (name,))
-
-
-def _finite_extreme(name: str) -> Op:
-    return Op(f"paddle.{name}(x, y, name=None)", like_left, methods=(name,))
+    return Op(f"paddle.{name}(x, y, name=None)", like_left, (Form(f"tf.{name}(y, x)", both_tensors),), (name,))
 
 
 def _added(bound: Arguments) -> Tensor:
@@ -48,36 +44,29 @@ def _scaled(bound: Arguments) -> Tensor:
     return same(bound)
 
 
-def _whole(name: str, *methods: str) -> Op:
+def _whole(name: str) -> Op:
     """Division with rest: without gradient in Paddle, so only integers are left to TensorFlow."""
     tf = {"floor_divide": "tf.math.floordiv"}.get(name, "tf.math.floormod")
     return Op(
         f"paddle.{name}(x, y, name=None)",
         like_left,
         (Form(f"{tf}(x=x, y=y)", lambda bound: both_tensors(bound) and not bound["x"].floating),),
-        methods or (name,),
+        (name,),
     )
 
 
 OPS: tuple[Op, ...] = (
     Op("paddle.add_n(inputs, name=None)", _added, (Form("tf.add_n(inputs=inputs)", _one_dtype),)),
-    _arithmetic("add"),
-    _arithmetic("subtract"),
-    _arithmetic("multiply"),
-    _extreme("maximum", "maximum"),
-    _extreme("minimum", "minimum"),
-    _finite_extreme("fmax"),
-    _finite_extreme("fmin"),
+    *map(_arithmetic, ("add", "subtract", "multiply")),
+    *map(_extreme, ("maximum", "minimum")),
+    *(Op(f"paddle.{name}(x, y, name=None)", like_left, methods=(name,)) for name in ("fmax", "fmin")),
     Op(
         "paddle.divide(x, y, name=None)",
         like_left,
         (Form("tf.divide(x=x, y=y)", both(both_tensors, floating)),),
         ("divide",),
     ),
-    _whole("floor_divide"),
-    _whole("mod"),
-    _whole("remainder"),
-    _whole("floor_mod"),
+    *map(_whole, ("floor_divide", "mod", "remainder", "floor_mod")),
     Op("paddle.pow(x, y, name=None)", like_left, (Form("tf.pow(x=x, y=y)", both(same_dtype, floating)),), ("pow",)),
     Op("paddle.atan2(x, y, name=None)", _angle, methods=("atan2",)),
     Op("paddle.lerp(x, y, weight, name=None)", _between, methods=("lerp",)),

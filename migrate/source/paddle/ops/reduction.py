@@ -39,12 +39,8 @@ def _float(dtype: str | None) -> str | None:
     return dtype if dtype is None or dtype.startswith("float") else "float32"
 
 
-def _truth(dtype: str | None) -> str | None:
-    return "bool"
-
-
-def _count(dtype: str | None) -> str | None:
-    return "int64"
+def _always(name: str) -> Callable[[str | None], str | None]:
+    return lambda dtype: name
 
 
 def _position(bound: Arguments) -> Tensor:
@@ -69,10 +65,6 @@ def _cumulated(axis: str) -> Callable[[Arguments], Tensor]:
     return result
 
 
-def _numel(bound: Arguments) -> Tensor:
-    return Tensor((), "int64")
-
-
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.sum(x, axis=None, dtype=None, keepdim=False, name=None)",
@@ -87,8 +79,8 @@ OPS: tuple[Op, ...] = (
     Op(f"paddle.amin(x, {_AXES})", reduced(), _form("reduce_min"), ("amin",)),
     Op("paddle.prod(x, axis=None, keepdim=False, dtype=None, name=None)", reduced(), methods=("prod",)),
     Op(f"paddle.logsumexp(x, {_AXES})", reduced(), _form("reduce_logsumexp"), ("logsumexp",)),
-    Op(f"paddle.any(x, {_AXES})", reduced(_truth), _form("reduce_any", _truths), ("any",)),
-    Op(f"paddle.all(x, {_AXES})", reduced(_truth), _form("reduce_all", _truths), ("all",)),
+    Op(f"paddle.any(x, {_AXES})", reduced(_always("bool")), _form("reduce_any", _truths), ("any",)),
+    Op(f"paddle.all(x, {_AXES})", reduced(_always("bool")), _form("reduce_all", _truths), ("all",)),
     *(
         Op(
             f"paddle.{name}(x, axis=None, keepdim=False, dtype='int64', name=None)",
@@ -104,7 +96,7 @@ OPS: tuple[Op, ...] = (
     ),
     Op("paddle.norm(x, p='fro', axis=None, keepdim=False, name=None)", reduced(), methods=("norm",)),
     Op("paddle.median(x, axis=None, keepdim=False, name=None)", reduced(_float), methods=("median",)),
-    Op(f"paddle.count_nonzero(x, {_AXES})", reduced(_count), methods=("count_nonzero",)),
+    Op(f"paddle.count_nonzero(x, {_AXES})", reduced(_always("int64")), methods=("count_nonzero",)),
     Op("paddle.nansum(x, axis=None, dtype=None, keepdim=False, name=None)", reduced(_summed), methods=("nansum",)),
     Op(
         "paddle.cumsum(x, axis=None, dtype=None, name=None)",
@@ -113,5 +105,5 @@ OPS: tuple[Op, ...] = (
         ("cumsum",),
     ),
     Op("paddle.cumprod(x, dim=None, dtype=None, name=None)", _cumulated("dim"), methods=("cumprod",)),
-    Op("paddle.numel(x, name=None)", _numel, methods=("numel",)),
+    Op("paddle.numel(x, name=None)", lambda bound: Tensor((), "int64"), methods=("numel",)),
 )

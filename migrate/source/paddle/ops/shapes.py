@@ -147,6 +147,11 @@ def like_left(bound: Arguments) -> Tensor:
     return Tensor(broadcast(tensor(left).shape, tensor(right).shape), promoted(left, right, widen=False))
 
 
+def truth(bound: Arguments) -> Tensor:
+    """A truth for each element of the first argument."""
+    return Tensor(tensor(next(iter(bound.values()))).shape, "bool")
+
+
 def compared(bound: Arguments) -> Tensor:
     """The truth of a comparison of the first two arguments."""
     return Tensor(binary(bound).shape, "bool")

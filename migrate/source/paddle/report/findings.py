@@ -13,10 +13,9 @@ from migrate.source.paddle.abstract.values import Class, Described, Layer, Span,
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
-from migrate.source.paddle.one_hot.watched import scopes
+from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
-
-KIND = "paddle"
+from migrate.source.paddle.report.folder_findings import KIND, unsupported
 
 
 def no_model(path: str, text: str) -> SourceResult:
@@ -71,19 +70,10 @@ def _left(
 
 
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
-    """Return the result for a model with unsupported constructs: the whole file is left unchanged."""
-    reason = "a model is converted only if all of its constructs are supported"
-    action = "rewrite the line with supported calls, or convert the model by hand"
-    findings = [
-        Finding(
-            *("paddle-unsupported", "use", State.UNSUPPORTED),
-            Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
-            *(problem.message, reason, action),
-            before=problem.source,
-        )
-        for problem in sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span))
-    ]
-    return SourceResult(path, KIND, text, text, tuple(findings))
+    """Return the result for a model with unsupported constructs, those of its trainer too: the file stays."""
+    ordered = sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span))
+    found = [unsupported(_beside(path, problem.path), problem) for problem in ordered]
+    return SourceResult(path, KIND, text, text, tuple(found))
 
 
 def _beside(path: str, name: str) -> str:
@@ -103,20 +93,15 @@ def converted(program: Program, text: str, made: Rewritten) -> SourceResult:
         found.append(_table_finding(program, record))
     found.append(_loss(program))
     found += _optimizer(program)
-    found += [_not_reached(program, first, last) for first, last in made.dead]
-    return SourceResult(program.path, KIND, program.module.text, text, tuple(found), tables)
-
-
-def _not_reached(program: Program, first: int, last: int) -> Finding:
-    where, before = _place(program, (first, 0, last, 0)), program.module.lines[first - 1].strip()
-    message = "this is not reached with the given arguments; it raises NotImplementedError"
-    return Finding("paddle-not-reached", "use", State.NOTED, where, message, before=before)
+    found += [
+        Finding("paddle-not-reached", "use", State.NOTED, _place(program, span), told)
+        for span, told in made.notes.items()
+    ]
+    return SourceResult(program.shown, KIND, program.net.text, text, tuple(found), tables)
 
 
 def _place(program: Program, span: Span) -> Location:
-    names = scopes(program.module.tree)
-    scope = next((name for name, first, last in names if first <= span[0] <= last), "")
-    return Location(program.path, span[0], span[2], scope)
+    return Location(program.shown, span[0], span[2], scope_at(program.net, span[0]))
 
 
 def _exact(
@@ -135,15 +120,15 @@ def _exact(
 
 
 def _classes(program: Program, layer: str) -> Iterator[Finding]:
-    for cls in program.module.names.values():
-        if isinstance(cls, Class) and cls.module is program.module and cls.derives(registry.LAYER):
-            span = program.module.span(cls.node)
+    for cls in program.net.names.values():
+        if isinstance(cls, Class) and cls.module is program.net and cls.derives(registry.LAYER):
+            span = program.net.span(cls.node)
             base = next((item.name for item in cls.bases if isinstance(item, Class)), layer)
             message = f"class `{cls.name}` becomes a TensorFlow module with the same methods and names"
             reason = "; ".join(program.overridden) if cls is program.model.cls else ""
             where, before = (
-                Location(program.path, span[0], span[2], cls.name),
-                program.module.lines[span[0] - 1].strip(),
+                Location(program.shown, span[0], span[2], cls.name),
+                program.net.lines[span[0] - 1].strip(),
             )
             after = f"class {cls.name}({base}):"
             yield _exact("paddle-layer-class", "layer", where, message, reason, before=before, after=after)
@@ -156,7 +141,7 @@ def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
         sites[layer.span].append(layer)
     for span, made in sites.items():
         message, reason = _layer_message(made, program.paths), _layer_reason(made)
-        texts = {"before": _source(program.module.lines, span), "after": after.get(span, "")}
+        texts = {"before": _source(program.net.lines, span), "after": after.get(span, "")}
         table = "embedding" if any(layer.lookups for layer in made) else ""
         yield _exact("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
 
@@ -228,27 +213,27 @@ def _table_finding(program: Program, record: TableRecord) -> Finding:
 
 def _loss(program: Program) -> Finding:
     after = "create_loss"
-    if program.loss is not None and program.trainer is not None:
-        span = program.trainer.span(program.loss.node)
+    if program.loss.module is program.module:
+        span = program.module.span(program.loss.node)
         owner = f"{program.loss.owner.name}." if program.loss.owner else ""
-        where = Location(_beside(program.path, TRAINER), span[0], span[2], f"{owner}create_loss")
+        where = Location(_beside(program.shown, TRAINER), span[0], span[2], f"{owner}create_loss")
         message = "the loss is converted from the trainer's `create_loss`"
         return _exact("paddle-loss", "loss", where, message, before=after, after=after)
-    where = _place(program, program.module.span(program.module.tree))
+    where = _place(program, program.net.span(program.net.tree))
     message = f"the loss is built from the {len(program.schema.tasks)} tasks of the schema"
     return _exact("paddle-loss", "loss", where, message, f"there is no {TRAINER} with a create_loss", after=after)
 
 
 def _optimizer(program: Program) -> Iterator[Finding]:
     """Yield a finding on the trainer's optimizer, because the converted module has none."""
-    made = program.optimizer
+    made = program.trained_by
     if made is None:
         return
     numbers = ", ".join(f"{name}={value!r}" for name, value in made.arguments.items())
     told = f"`paddle.optimizer.{made.name}({numbers})`" if made.name else "`create_optimizer`"
     beyond = "; ".join(made.beyond)
     state, action = (State.SUGGESTED, "implement these in your training step") if beyond else (State.NOTED, "")
-    where = Location(_beside(program.path, TRAINER), made.line, made.end_line, "create_optimizer")
+    where = Location(_beside(program.shown, TRAINER), made.line, made.end_line, "create_optimizer")
     message = f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else "")
     reason = "the converted module has no training step, only a loss"
     yield Finding("paddle-optimizer", "optimizer", state, where, message, reason, action, before=made.text)

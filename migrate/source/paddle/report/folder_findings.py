@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
@@ -83,7 +82,7 @@ def refused(file: File, problems: Sequence[Problem], runs: bool = False) -> Sour
         first = min(problems, key=lambda item: (item.path, item.span))
         message = f"a part of the model, which stays because of {first.path}:{first.span[0]}: {first.message}"
         return file.left("paddle-unsupported", State.NOTED, message)
-    findings = [_unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
+    findings = [unsupported(file.path, problem, runs) for problem in sorted(own, key=lambda item: item.span)]
     return SourceResult(file.path, KIND, file.text, file.text, tuple(findings))
 
 
@@ -96,9 +95,10 @@ def replaced(file: File, problems: Sequence[Problem]) -> SourceResult:
     return file.left("paddle-unsupported", State.SUGGESTED, message, reason, action, first.source)
 
 
-def _unsupported(path: str, problem: Problem, runs: bool) -> Finding:
+def unsupported(path: str, problem: Problem, runs: bool = False) -> Finding:
+    """Return the finding of a construct; where the folder `runs` on the façade, that is the remedy."""
     where = Location(path, problem.span[0], problem.span[2], problem.scope)
-    reason = "a model is converted only if all that its trainer executes is supported"
+    reason = "a model is converted only if all that its execution comes to is supported"
     action = f"rewrite the line with supported calls, or {_ON_FACADE if runs else 'convert the model by hand'}"
     texts = (problem.message, reason, action)
     return Finding("paddle-unsupported", "use", State.UNSUPPORTED, where, *texts, before=problem.source)
@@ -131,7 +131,6 @@ def converted(
     found += static_findings.tables(path, name, program)
     found += static_findings.server(path, program, config) if name == STATIC else []
     found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
-    found += _dead(path, module, program)
     found += [
         Finding("paddle-not-reached", "use", State.NOTED, _at(path, span), told) for span, told in written.notes.items()
     ]
@@ -260,23 +259,3 @@ def _not_evaluated(file: File, problem: Problem, trainer: str) -> Finding:
         f"write `{method}` for TensorFlow by hand; until then it raises NotImplementedError",
     )
     return Finding("paddle-unsupported", "use", State.SUGGESTED, where, *texts, before=problem.source)
-
-
-def _dead(path: str, module: Module, program: Program) -> list[Finding]:
-    """Return a note for each class and function that the trainer does not come to."""
-    executed = {span for where, span in program.run.executed if where == module.path}
-    found = []
-    for node in ast.walk(module.tree):
-        if (
-            isinstance(node, ast.FunctionDef)
-            and module.span(node) not in executed
-            and _mentions_framework(node, module)
-        ):
-            message = f"`{node.name}` is not reached with the given configuration; it raises NotImplementedError"
-            found.append(Finding("paddle-not-reached", "use", State.NOTED, _at(path, module.span(node)), message))
-    return found
-
-
-def _mentions_framework(node: ast.AST, module: Module) -> bool:
-    text = ast.get_source_segment(module.text, node) or ""
-    return "paddle" in text or "nn." in text or "F." in text

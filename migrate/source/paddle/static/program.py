@@ -14,7 +14,7 @@ from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import Program, settings, trainer_class
-from migrate.source.paddle.abstract.run import Frame, Place
+from migrate.source.paddle.abstract.run import Place
 from migrate.source.paddle.abstract.values import (
     Described,
     Method,
@@ -107,11 +107,8 @@ def execute_static(files: Mapping[str, str], data: DataFiles | None = None) -> P
     run = StaticMachine(files=files, data=data)
     module = load(run, STATIC, files[STATIC])
     program = Program(run, module, path=STATIC)
-    run.frames.append(Frame(module, ""))
-    with contextlib.suppress(Stop):
-        _execute(program, run, settings(files))
-    run.frames.clear()
-    program.complete = program.complete and not run.problems
+    config = settings(files)
+    program.follow(lambda: _execute(program, run, config))
     return program
 
 

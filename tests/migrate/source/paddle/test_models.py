@@ -25,6 +25,21 @@ def test_models_agree(name: str, tmp_path: Path) -> None:
     assert any(abs(gradient).max() > 0 for gradient in side.gradients.values())
 
 
+def test_what_keeps_all_columns_of_the_input_is_left_out(tmp_path: Path) -> None:
+    source, schema = cases.MODELS["dnn"]
+    text = cases.source(source).replace("y = input_data", "y = paddle.assign(input_data).detach().clone()")
+    assert text != cases.source(source) and "y = input_data\n" in oracle.converted(text, schema).converted
+    oracle.compare(text, schema, tmp_path)
+
+
+def test_a_loss_of_tasks_needs_no_layers_of_the_runtime(tmp_path: Path) -> None:
+    tasks = ("{name: b, output: 1, label: b, loss: cross_entropy}", "{name: a, output: 0, label: a, weight: 2}")
+    sizes = {"feature_size": 20, "task_num": 2, "bottom_size": 7, "tower_size": 4}
+    schema = cases.schema("ShareBottomLayer", sizes, tasks)
+    side = oracle.compare(cases.source("share_bottom"), schema, tmp_path, target="rec_sdk")
+    assert all(abs(gradient).max() > 0 for gradient in side.gradients.values())
+
+
 STEP = """\
     def train_forward(self, dy_model, metrics_list, batch_data, config):
         x, y, z = self.create_feeds(batch_data, config)

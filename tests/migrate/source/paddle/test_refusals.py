@@ -100,7 +100,7 @@ STATE = {
     "layers": (
         "self.l = nn.LayerList([])",
         "self.l.append(self.fc); return self.fc(x)",
-        "a Container that was made before is changed",
+        "a Container that was created before is changed",
     ),
     "random": ("import random", "return self.fc(x) * random.random()", "the value of `random` is unknown"),
 }
@@ -139,7 +139,7 @@ def test_code_that_the_arguments_do_not_reach_raises_and_is_noted() -> None:
     result = convert("net.py", source, Options(schema=SCHEMA), {})
     (note,) = [item for item in result.findings if item.rule == "paddle-not-reached"]
     assert result.changed and dead not in result.converted and "raise NotImplementedError(" in result.converted
-    assert note.state is State.NOTED and note.location.line == 14 and not result.remains
+    assert note.state is State.NOTED and note.location.line == 13 and not result.remains
 
 
 def test_a_layer_that_paddle_never_trains_is_refused() -> None:

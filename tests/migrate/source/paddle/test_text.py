@@ -10,7 +10,7 @@ import pytest
 
 from migrate.schema import load_schema
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.convert import convert, model_arguments
+from migrate.source.paddle.convert import convert, follow
 from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 from tests.support.paddle import oracle as oracle
@@ -66,6 +66,16 @@ def test_arguments_come_from_the_trainer_when_the_schema_has_none() -> None:
     files = cases.example_files()
     schema = load_schema(cases.EXAMPLE / "schema.yaml")
     bare = type(schema)(schema.path, type(schema.model)(), schema.input, schema.labels)
-    name, arguments = model_arguments("net.py", files["net.py"], bare, files)
-    assert (name, arguments) == (schema.model.name, schema.model.arguments)
+    program = follow("net.py", files["net.py"], bare, files)
+    assert (program.name, program.arguments) == (schema.model.name, schema.model.arguments)
     assert convert("net.py", files["net.py"], Options(schema=bare), files).changed
+
+
+def test_a_default_of_the_model_gives_way_to_what_the_trainer_gives() -> None:
+    files = cases.example_files()
+    net = files["net.py"].replace(" gate_num):", " gate_num, narrow=False):", 1)
+    trainer = files["dygraph_model.py"].replace("tower_size, gate_num)", "tower_size, gate_num, narrow=True)")
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    program = follow("net.py", net, schema, files | {"dygraph_model.py": trainer})
+    assert net != files["net.py"] and program.arguments == {**schema.model.arguments, "narrow": True}
+    assert not program.run.problems

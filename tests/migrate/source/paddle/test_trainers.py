@@ -8,10 +8,9 @@ from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.schema import load_schema
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.abstract.values import Refuse
+from migrate.source.paddle.abstract.values import Item, Refuse
 from migrate.source.paddle.convert import convert
-from migrate.source.paddle.one_hot import feeds
-from migrate.source.paddle.one_hot.feeds import Fed
+from migrate.source.paddle.layers import items
 from migrate.source.paddle.ops import registry
 from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
@@ -125,20 +124,19 @@ def test_what_the_trainer_does_besides_is_refused_with_its_line(name: str) -> No
 
 def test_no_argument_on_the_way_of_a_batch_is_swallowed() -> None:
     """Of every op that keeps an item, each argument is known: it changes what is fed, or no number, or it stops."""
-    given = {"dtype": "float32", "shape": [-1, 4], "x": Fed(index=0), "data": Fed(index=0)}
-    kept = [op for op in registry.all_ops() if op.name in feeds.KEEPING]
-    assert {op.name for op in kept} == feeds.KEEPING
+    given = {"dtype": "float32", "shape": [-1, 4], "x": Item(None), "data": Item(None)}
+    kept = [op for op in registry.all_ops() if op.name in items.KEEPING]
+    assert {op.name for op in kept} == items.KEEPING
     for op in kept:
         needed = {name: given[name] for name in op.parameters if name in given}
         rest = {name: value for name, value in needed.items() if name not in op.rest}
         first, *others = rest.values()
         positional = [first, *others, *(needed[op.rest] if op.rest else [])]
-        assert feeds.after(op, positional, {}) is not None, op.name
+        assert items.through(op, op.bind(positional, {})) is not None, op.name
         unknown = set(op.parameters) - needed.keys() - {"place", "stop_gradient", "name", "output"}
         assert not unknown, (op.name, unknown)
         with pytest.raises(Refuse):
             op.bind(positional, {"order": "F"})
-        assert feeds.after(op, positional, {"order": "F"}) is None
 
 
 def test_a_label_that_is_a_class_of_a_cross_entropy_may_be_cast_to_integers() -> None:
