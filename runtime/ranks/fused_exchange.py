@@ -31,7 +31,9 @@ Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
 _UPPER_HALF = 1 << 32
 #: An odd number whose bits have no pattern; `_weights` draws the weights of a checksum from its multiples.
 _MIXING = 0x4F1BBCDCBFA53E0B
-_OTHERS = "a lookup is given what was exchanged for other ids or tables: give it what was exchanged for the same"
+_OTHERS = (
+    "`exchanged` of a lookup is for other ids or tables: give what exchange_ids returned for these ids and this table"
+)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class _Scope:
         )
 
     def _use(self, path: str, used: str) -> Finding:
-        action = "run it with the converted files, or add it to --entry"
+        action = "add it to --entry, or test that it still runs with the converted files"
         return self._note(
             path,
             "outside of the entry points: left unchanged, and not judged",

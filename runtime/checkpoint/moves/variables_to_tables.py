@@ -123,7 +123,8 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
         if move.buckets.rows != len(rows):
             raise CheckpointError(
                 f"`{move.variable}` of {bundle.path} has {len(rows)} rows, and the table `{move.table}` with "
-                f"{move.buckets} divides ids into {move.buckets.rows}: create it with as many as the variable has"
+                f"{move.buckets} divides ids into {move.buckets.rows}: create the table with as many buckets as "
+                "the variable has rows"
             )
         meta = divided(meta, move.buckets)
     empty = np.zeros([len(rows), 0], np.float32)

@@ -362,7 +362,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
 }
 if LEGACY:
-    REFUSED["a loss"] = (lambda: [penalized()], ValueError, "has an add_loss")
+    REFUSED["a loss"] = (lambda: [penalized()], ValueError, "got an add_loss")
 
 
 @pytest.mark.parametrize("name", REFUSED)

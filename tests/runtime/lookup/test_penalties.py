@@ -96,5 +96,5 @@ def test_the_losses_of_a_graph_have_the_penalty_of_a_table_once() -> None:
 
 
 def test_an_eager_table_has_no_losses_of_a_graph() -> None:
-    with pytest.raises(ValueError, match="only a graph collects losses"):
+    with pytest.raises(ValueError, match="only graphs collect regularization losses"):
         runtime.regularized(_made(), REGULARIZERS["l2"])

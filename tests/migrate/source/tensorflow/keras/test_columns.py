@@ -152,7 +152,7 @@ STAYS = {
     "loaded rows": (f"{COLUMN[:-1]}, ckpt_to_load_from=p, tensor_name_in_ckpt=n)", "", COMPILED, "warm_start"),
     "joint values": (f"{COLUMN[:-1]}, initializer=tf.keras.initializers.Orthogonal())", "", COMPILED, "row by row"),
     "starred": ("tf.feature_column.embedding_column(*given)", "", COMPILED, "one by one"),
-    "untrained layer": (COLUMN, ", trainable=False", COMPILED, "may not train the rows"),
+    "untrained layer": (COLUMN, ", trainable=False", COMPILED, "may be False"),
     "partitions": (COLUMN, ", partitioner=p", COMPILED, "whole rows of float32"),
     "halves": (COLUMN, ", dtype='float16'", COMPILED, "whole rows of float32"),
     "mixed": (COLUMN, "", f"tf.keras.mixed_precision.set_global_policy('mixed_float16')\n{COMPILED}", "are rounded"),
