@@ -21,7 +21,7 @@ def table_line(table: Table) -> str:
         updates = f"{updates}, {steps}" if updates else steps
     parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
     parts += f" on {table.servers} server{'s' * (table.servers > 1)}" if table.servers else ""
-    note = f" by itself ({table.note})" if table.note else ""
+    note = f", not joined with other parts of its variable ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     settings = f"; {table.settings.text}" if table.settings.text else ""
     if table.buckets is not None and table.buckets.count < table.rows:

@@ -156,7 +156,7 @@ class FreeWords:
         if self.beyond is not None and rows > self.beyond:
             raise ValueError(
                 f"{self.name}: the vocabulary takes {rows} ids, and those of other words begin at {self.beyond}: give "
-                f"beyond={rows} or more, which is the input_dim of the layer of embeddings"
+                f"beyond={rows} or more, the input_dim of the `Embedding` layer"
             )
         return Buckets(self.num_oov_indices, 0 if self.mask_token is None else 1, self.beyond or rows)
 

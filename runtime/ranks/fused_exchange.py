@@ -169,7 +169,10 @@ def require_exchanged(requests: Sequence[Request], exchanged: ExchangedIds) -> l
         TypeError: it is not what was exchanged.
     """
     if not isinstance(exchanged, ExchangedIds):
-        raise TypeError(f"`exchanged` is {type(exchanged).__name__}: give what exchange_ids or its like returned")
+        raise TypeError(
+            f"`exchanged` is {type(exchanged).__name__}: give what exchange_ids, exchange_sparse_ids or "
+            "exchange_safe_sparse_ids returned"
+        )
     op = checked(tf.equal(exchanged.mark, _fingerprint(requests)), _OTHERS, exchanged.mark)
     return [] if tf.executing_eagerly() else [op]
 

@@ -142,8 +142,9 @@ def _counters(tensors: Mapping[str, Any], like: Bundle | None, source: str) -> d
     counted = {power: tensors[name] for name, power in powers.items()}
     if any(not np.array_equal(tensors[name], counted[power]) for name, power in powers.items()):
         raise CheckpointError(
-            f"{source} has different step counts in {', '.join(sorted(powers))}, and which are those of the tables is "
-            "not known: fill the tables in the converted program with warm_start(table, path, variable_name)"
+            f"{source} has different step counts in {', '.join(sorted(powers))}, and it is not known which of "
+            "them counts the steps of the tables: fill the tables in the converted program with "
+            "warm_start(table, path, variable_name)"
         )
     if like is None:
         return {f"{scope}/{power}": value for scope in _SCOPES for power, value in counted.items()}

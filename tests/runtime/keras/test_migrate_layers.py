@@ -168,7 +168,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a tensor": (lambda: of(but(Holder(tf.constant(1.0)), held=tf.constant(4.0))), "its `held` is"),
     "a set": (lambda: of(Holder({1, 2})), "its `held` is 1.0 then"),
     "an object": (lambda: of(but(Holder(), held=Box(4.0))), "its `held` is 1.0 then"),
-    "a dtype": (lambda: of(Bare(dtype="mixed_float16")), "its `compute_dtype` is 'float32' then, and was 'float16'"),
+    "a dtype": (lambda: of(Bare(dtype="mixed_float16")), "its `compute_dtype` would be 'float32', and is 'float16'"),
     "a regularizer": (lambda: late(L.Dense(3), kernel_regularizer=L2), "constraints were changed after its weights"),
     "another regularizer": (
         lambda: late(L.Dense(3, kernel_regularizer="l2"), kernel_regularizer=L2),

@@ -109,7 +109,7 @@ def test_an_optimizer_of_keras_in_a_function(monkeypatch: pytest.MonkeyPatch) ->
         optimizer.apply_gradients([(_summed(gradient) if reduced else gradient, w)])
 
     step.get_concrete_function(tf.TensorSpec([None], tf.int64), True)
-    with pytest.raises(RanksError, match="SGD would let the copies of `w`"):
+    with pytest.raises(RanksError, match="gradients of `w` are not reduced over 2 ranks, so SGD"):
         step.get_concrete_function(tf.TensorSpec([None], tf.int64), False)
     drift.refuse_drift("SGD", [(tf.constant(1.0), w)])  # eager gradients show nothing
 

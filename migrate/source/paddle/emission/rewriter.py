@@ -96,10 +96,7 @@ class Rewriter(cst.CSTTransformer):
         if not site.fixed:
             return updated
         if site.mixed:
-            self.facts.refused[span] = (
-                "the answer to this differs between the passes (training, evaluation, another call); write a "
-                "line for each"
-            )
+            self.facts.refused[span] = "the answer to this differs between two calls; write a line for each of them"
         return cst.Name(str(bool(site.form)))
 
     def _by_name(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
@@ -156,9 +153,7 @@ class Rewriter(cst.CSTTransformer):
         if site.kind != "item" or site.op is None or self._keeps(site):
             return updated_node
         if site.mixed:
-            self.facts.refused[span] = (
-                "this is an item of a tensor in one call and of a list in another; write a line for each"
-            )
+            self.facts.refused[span] = "in one call this is an item of a tensor, in another of a list; write two lines"
         index = nodes.index(updated_node)
         return templates.of_helper(
             self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index)

@@ -136,7 +136,7 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "trains-by-itself",
-            "`{text}` trains the model by itself",
+            "`{text}` trains the model in a single call, which cannot be split",
             "a table would not be trained as the variable was",
             "train by `minimize`, or by `compute_gradients` and `apply_gradients`",
         ),

@@ -116,7 +116,7 @@ CASES = {
     ),
     "optimize_loss": (
         TABLE + "op = tf.contrib.layers.optimize_loss(loss, s, 0.1, 'Adam')\n",
-        "trains the model by itself",
+        "trains the model in a single call",
     ),
     "template": (TABLE + 'f = tf.make_template("t", g)\n', "template"),
     "locals": (TABLE + "print(locals())\n", "by its name as a string"),

@@ -127,9 +127,9 @@ STAY = {
         "P = [W, b]\n" + TAKEN.format("P", "P") + "for x, v in zip(g, P):\n    x.assign(v)\n", "is used in `for x, v"),
     "one table in two lists": (
         BOTH.format("[W, b]") + "a = tf.train.FtrlOptimizer(0.1).minimize(loss, var_list=[W, c])\n",
-        "their order decides"),
+        "depends on their order"),
     "a table of all variables": (
-        "a = tf.train.FtrlOptimizer(0.1).minimize(loss)\n" + BOTH.format("[W, b]"), "their order decides"),
+        "a = tf.train.FtrlOptimizer(0.1).minimize(loss)\n" + BOTH.format("[W, b]"), "depends on their order"),
     "Adam without a dense half": (
         f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V])\n", ALONE),
     "Adam whose table stays": (
