@@ -165,9 +165,9 @@ def with_method(holder: Any, name: str) -> Any:
 
 L2 = keras.regularizers.L2(0.1)
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "a tensor": (lambda: of(but(Holder(tf.constant(1.0)), held=tf.constant(4.0))), "its `held` is"),
-    "a set": (lambda: of(Holder({1, 2})), "its `held` is 1.0 then"),
-    "an object": (lambda: of(but(Holder(), held=Box(4.0))), "its `held` is 1.0 then"),
+    "a tensor": (lambda: of(but(Holder(tf.constant(1.0)), held=tf.constant(4.0))), "its `held` would be"),
+    "a set": (lambda: of(Holder({1, 2})), "its `held` would be 1.0 then"),
+    "an object": (lambda: of(but(Holder(), held=Box(4.0))), "its `held` would be 1.0 then"),
     "a dtype": (lambda: of(Bare(dtype="mixed_float16")), "its `compute_dtype` would be 'float32', and is 'float16'"),
     "a regularizer": (lambda: late(L.Dense(3), kernel_regularizer=L2), "constraints were changed after its weights"),
     "another regularizer": (

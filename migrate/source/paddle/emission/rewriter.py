@@ -204,7 +204,7 @@ class Rewriter(cst.CSTTransformer):
                 site.kind, "what is used"
             )
             self.facts.refused[span] = (
-                f"{what} here is a tensor in one call and another object in another; write a line for each"
+                f"{what} here is a tensor in one pass and another object in another; write it twice"
             )
         if span in self.facts.divided:
             return templates.of_helper(self.names.helper("operators.divided"), call, args)

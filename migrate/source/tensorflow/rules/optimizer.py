@@ -119,7 +119,7 @@ class Optimizer(CheckRule):
         ),
         Refusal(
             "expanding-gradients",
-            "gradients are taken and applied in separate calls",
+            "gradients are computed and applied in separate calls",
             "with dynamic expansion gradients of tables have other shapes, so what is done with them may differ",
             "use `minimize`",
         ),

@@ -51,7 +51,7 @@ class TrainingStep(CheckRule):
     """
 
     id = RULE
-    title = "A training step is split into a dense and a sparse half"
+    title = "A training step becomes two: one for variables, one for tables"
     refusals = (
         Refusal(
             "kept-by-comment",
@@ -104,8 +104,8 @@ class TrainingStep(CheckRule):
             "other-half",
             "`{text}` may train {what} alone",
             (
-                "an optimizer counts its steps once for all its variables; split in two, one half would not "
-                "count these steps"
+                "an optimizer counts its steps for all its variables; once it becomes two, one of them would "
+                "not count these steps"
             ),
             "use a separate optimizer for this step",
         ),
@@ -170,14 +170,14 @@ class TrainingStep(CheckRule):
         Refusal(
             "inside-expression",
             "`{shown}` is part of a larger expression, or has no line of its own",
-            "only a statement of its own can be split into a dense and a sparse half",
+            "only a statement of its own can become two steps, one for variables and one for tables",
             "write it on a line of its own",
         ),
         Refusal(
             "other-function",
-            "`{text}` applies gradients of another function",
-            "a step can only be split where one function takes and applies the gradients",
-            "take and apply the gradients in one function",
+            "`{text}` applies gradients that another function computes",
+            "a step can become two only where one function computes and applies the gradients",
+            "compute and apply the gradients in one function",
         ),
         Refusal(
             "unknown-list",
@@ -195,7 +195,7 @@ class TrainingStep(CheckRule):
             "made-elsewhere",
             "`{shown}` reaches its training step through other code",
             "what that code creates in between is not known: the step may train other variables than those of its list",
-            f"list variables and take gradients where the step is created, {RUN_IT}",
+            f"list variables and compute gradients where the step is created, {RUN_IT}",
         ),
         Refusal(
             "made-after-list",

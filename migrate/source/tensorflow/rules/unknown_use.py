@@ -32,7 +32,7 @@ class TableUse(CheckRule):
     refusals = (
         Refusal(
             "whole-container",
-            "the {kind} that holds {held} is used as a whole: `{line}`",
+            "the {kind} that contains {held} is used as a whole: `{line}`",
             "what this does with the table is not analysed",
             "keep the table outside this {kind}",
         ),
@@ -106,7 +106,7 @@ class TableUse(CheckRule):
         Refusal(
             "listed-by-base",
             "`{listed}` lists the variables of an object",
-            "`{text}` finds the variables in the attributes of its objects, and a table is not a variable",
+            "`{text}` looks for variables in the attributes of its objects, and a table is not a variable",
             "list them by name",
         ),
         Refusal("computed-attribute", "`{text}` reaches an attribute by a computed name", "it may be this table"),

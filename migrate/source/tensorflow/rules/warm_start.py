@@ -28,7 +28,7 @@ class WarmStart(CheckRule):
         Refusal(
             "started",
             "`{text}` starts variables from a checkpoint",
-            "a checkpoint fills variables by variable name, so its rows would not reach the table",
+            "it fills variables by their names, so the rows of the checkpoint would not reach the table",
             "convert the checkpoint by `migrate checkpoint`",
         ),
     )

@@ -61,8 +61,8 @@ class WholeTable(UseRule):
             ),
             (
                 "gradient",
-                "it takes the gradient with respect to the whole table",
-                "take the gradients by `compute_gradients` of the optimizer",
+                "it computes the gradient with respect to the whole table",
+                "compute the gradients by `compute_gradients` of the optimizer",
             ),
             (
                 "trained",

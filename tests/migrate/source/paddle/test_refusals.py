@@ -71,7 +71,7 @@ IN_FORWARD = {
     "draws": ("return self.fc(x) * paddle.rand([1])", "draws random numbers"),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
-        "is a tensor in one call",
+        "is a tensor in one pass",
     ),
 }
 
