@@ -33,11 +33,13 @@ class WarmStart(CheckRule):
         ),
     )
     examples = (
-        Example("all variables", HEAD + MADE + 'tf.train.init_from_checkpoint(path, {"/": "/"})\n', says="by variable"),
+        Example(
+            "all variables", HEAD + MADE + 'tf.train.init_from_checkpoint(path, {"/": "/"})\n', says="by their names"
+        ),
         Example(
             "an Estimator",
             HEAD + MADE + "m = tf.estimator.Estimator(model_fn, warm_start_from=path)\n",
-            says="by variable name",
+            says="by their names",
         ),
     )
 

@@ -65,11 +65,11 @@ CASES = {
     "another module called runtime": (HEAD + "from runtime import config\n" + MADE + LOOKUP, "another module"),
     "Adam also of dense variables alone": (
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
-        "one half would not count these steps",
+        "one of them would not count these steps",
     ),
     "Adam of two losses, one of which may reach dense variables alone": (
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other)\n",
-        "one half would not count these steps",
+        "one of them would not count these steps",
     ),
     "optimizer handed on": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n",

@@ -106,7 +106,7 @@ def test_every_step_has_lists_of_its_own() -> None:
 
 
 TAKEN = "g = tf.gradients(loss, {})\n" + f"train = {ADAGRAD}.apply_gradients(zip(g, {{}}))\n"
-ALONE = "one half would not count these"
+ALONE = "one of them would not count these"
 STAY = {
     "a part that is not seen": (BOTH.format("[W] + more()"), "the value of `[W] + more()` in its `var_list` cannot be"),
     "a list in the list": ("D = [b]\n" + BOTH.format("[W, D]"), "the value of `D` in its `var_list` cannot be"),
