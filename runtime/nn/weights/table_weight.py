@@ -255,6 +255,6 @@ def _table_name(path: str) -> str:
     try:
         return scoped_name(name)
     except ValueError as error:  # `a.b` and `a_b` would be the same table
-        if "stands for" not in str(error):
+        if "is already that of" not in str(error):
             raise
         return scoped_name(f"{name}_{len(tables())}")

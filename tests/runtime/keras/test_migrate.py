@@ -349,12 +349,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a call": (
         lambda: [of(calling(L.Embedding(ITEMS, 4, name="items")))],
         ValueError,
-        "`items` has a `call` of its own",
+        "`items` has a `call` that was set on the object",
     ),
     "a call elsewhere": (
         lambda: [of(L.Embedding(ITEMS, 4), calling(L.Dense(2, name="two")))],
         ValueError,
-        "`two` has a `call` of its own",
+        "`two` has a `call` that was set on the object",
     ),
     "careless": (lambda: [of(L.Embedding(ITEMS, 4), Careless(3))], ValueError, "differs when it is created"),
     "forgetful": (

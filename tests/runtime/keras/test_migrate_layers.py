@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a mask of rows": (lambda: changed_items(mask_zero=True), "`items` stays: its `mask_zero` was changed"),
     "a mask of its own": (
         lambda: of(with_method(Bare(name="bare"), "compute_mask")),
-        "has a `compute_mask` of its own",
+        "has a `compute_mask` that was set on the object",
     ),
     "a loop of its own": (lambda: with_method(of(), "make_train_function"), "has methods of its own"),
 }
