@@ -147,8 +147,8 @@ def _own_tables(graph: tf.Graph, view: GraphView, settings: Mapping[str, TableSe
     moved = {*MOVED.get(graph, ()), *moved_before(view)}
     own = dict.fromkeys(table.whole.table_name for table in runtime_tables(graph) if not table.has_base)
     return tuple(
-        f"`{name}` keeps the buckets of its ids, if it has some, because the program creates this table itself, and "
-        "`unbucket` only follows lookups of variables: look them up in a variable with a row for each bucket"
+        f"`{name}` keeps the buckets of its ids, if it has some: the program creates this table itself, and "
+        "`unbucket` applies to variables alone; use a variable with a row for each bucket in its place"
         for name in own
         if name not in moved and settings_of(name, settings).unbucket
     )
@@ -175,8 +175,8 @@ def _with_settings(table: Table, settings: Mapping[str, TableSettings]) -> Table
     chosen = settings_of(table.name, settings)
     if chosen.begins_empty and table.new_rows.assumption:
         raise ValueError(
-            f"the rows of `{table.name}` cannot begin on demand, because {table.new_rows.assumption}: give it the "
-            "setting `first_rows: declared`"
+            f"the rows of `{table.name}` cannot begin on demand, because {table.new_rows.assumption}: give the table "
+            "the setting `first_rows: declared`"
         )
     return dataclasses.replace(table, settings=chosen)
 
@@ -197,5 +197,6 @@ def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.Exit
 def _require_open(graph: tf.Graph) -> None:
     if graph.finalized:
         raise RuntimeError(
-            "the graph is finalized: rewrite it before the session starts (GraphModifierHook does it in `begin`)"
+            "the graph is finalized: call rewriter.rewrite() before the session starts, or use "
+            "GraphModifierHook, which does it in `begin`"
         )

@@ -58,15 +58,18 @@ class TableSettings:
             raise ValueError(f"`unbucket` is {self.unbucket!r}: give true or false")
         if self.unbucket and self.first_rows == _ON_DEMAND:
             raise ValueError(
-                "`unbucket` and `first_rows: on demand` exclude each other, because a new row begins as that of its "
-                "bucket: leave `first_rows` out"
+                "`unbucket` and `first_rows: on demand` exclude each other, because with `unbucket` a new row "
+                "begins as the row of its bucket: leave `first_rows` out"
             )
         if self.disk is not None and not (isinstance(self.disk, str) and self.disk):
             raise ValueError(f"`disk` is {self.disk!r}: give the path of a directory")
         if self.disk is not None and self.max_bytes is not None:
             raise ValueError("`max_bytes` and `disk` exclude each other: limit the rows in memory by `memory_bytes`")
         if self.disk is None and self.memory_bytes is not None:
-            raise ValueError("`memory_bytes` needs a `disk` for the other rows: add it, or limit all by `max_bytes`")
+            raise ValueError(
+                "`memory_bytes` needs a `disk` for the rows that do not fit: give a directory as `disk`, or limit "
+                "all rows by `max_bytes`"
+            )
         if self.when_full == "evict" and self.max_bytes is None:
             raise ValueError("`when_full: evict` needs a limit: add `max_bytes`")
         if self.admit_after is not None and self.first_rows == _DECLARED and not self.unbucket:
@@ -157,6 +160,6 @@ def require_provable(settings: Mapping[str, TableSettings], verify: int) -> None
     for pattern, options in settings.items():
         if verify and options.changes:
             raise ValueError(
-                f"settings of `{pattern}`: with {options.changes} training differs from the variable's, which verify "
-                "would report; verify a run without it first"
+                f"settings of `{pattern}`: with {options.changes} training differs from the original's, and verify "
+                "would report a difference; verify without this setting, then train with it"
             )

@@ -59,7 +59,7 @@ def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
         @functools.wraps(original)
         def op(*arguments: Any, **named: Any) -> Any:
             for said in filter(None, map(refusal, (*arguments, *named.values()))):
-                raise tf.errors.InvalidArgumentError(None, None, f"{original.__name__} is given {said}")
+                raise tf.errors.InvalidArgumentError(None, None, f"{original.__name__} got {said}")
             # A function knows no more of its arguments; their shape, read first, is an error that says the same.
             passed = filter(_is_resource_argument, (*arguments, *named.values()))
             with tf.control_dependencies([tf.raw_ops.VariableShape(input=resource) for resource in passed]):

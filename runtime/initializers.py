@@ -182,8 +182,8 @@ def _constant(initializer: Any) -> _Distribution:
     value = np.asarray(initializer.value)
     if value.ndim != 0:
         raise ValueError(
-            f"a constant initializer of shape {value.shape} cannot initialize a growing table: use a scalar, and "
-            "import_rows for rows with individual values"
+            f"a constant initializer of shape {value.shape} cannot initialize a growing table: use a scalar, "
+            "and set rows with values of their own by import_rows"
         )
     return _Distribution("constant", _number(value), 0.0)
 

@@ -43,7 +43,7 @@ _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 #: Op types that a table replaces, so that all their attributes must be understood.
 _REPLACED = {*LOOKUPS, *FUSED, *DENSE, *ROW_WRITES, *_SUBTRACTIONS, *ASSIGNMENTS}
 _REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
-_SAMPLED = " in training: let a softmax over all rows be tf.nn.sampled_softmax_loss, which looks rows up"
+_SAMPLED = " in training: if it is a softmax over all rows, use tf.nn.sampled_softmax_loss, which looks rows up"
 _ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
 
 
@@ -247,7 +247,7 @@ class _Finder:
         if self.view.type(op) not in ASSIGNMENTS or use.input != 0:
             return False
         if self.view.type(path[-2]) == "RefEnter":
-            raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
+            raise Refused(f"`{op}` assigns it inside of a loop: create the variable with use_resource=True", *path)
         if _may_resize(self.view, op, self.fitness.size(name)):
             raise Refused(f"`{op}` may give it another number of rows: leave validate_shape=False out", *path)
         uses.assignments += [] if restored_by(self.view, op) else [op]
@@ -290,8 +290,8 @@ class _Finder:
         readers = self.view.users(op)
         if readers:
             raise Refused(
-                f"{self.view.type(readers[0].op)} `{readers[0].op}` reads it as its step `{op}` left it: read it by "
-                "tf.gather under tf.control_dependencies",
+                f"{self.view.type(readers[0].op)} `{readers[0].op}` reads the output of `{op}`, the whole variable "
+                "after its update: read rows of it by tf.gather under tf.control_dependencies",
                 *path,
                 readers[0].op,
             )
@@ -331,7 +331,7 @@ class _Finder:
     def _ids(self, op: str, path: tuple[str, ...]) -> Tensor:
         axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
         if axis is None or int(axis) != 0 or self.view.attribute(op, "batch_dims").i != 0:
-            raise Refused(f"`{op}` gathers along another axis than the rows", *path)
+            raise Refused(f"`{op}` gathers along another axis than 0, that of the rows", *path)
         return self.view.inputs(op)[1]
 
     def _update(self, update: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:

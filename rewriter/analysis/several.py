@@ -7,10 +7,10 @@ from rewriter.facts import Table
 
 #: Rules by which a row follows from its slots alone, or is more than a sum of steps.
 _ORDERED = {
-    "ftrl": "writes rows from its state alone",
-    "adagrad_da": "writes rows from its state alone",
-    "proximal_adagrad": "shrinks what the other one wrote",
-    "proximal_sgd": "shrinks what the other one wrote",
+    "ftrl": "computes rows from its slots alone",
+    "adagrad_da": "computes rows from its slots alone",
+    "proximal_adagrad": "shrinks values that the other optimizer wrote",
+    "proximal_sgd": "shrinks values that the other optimizer wrote",
 }
 #: What a row has room for (`updates/slot_sets.h` of the engine).
 _OPTIMIZERS, _SLOTS = 4, 8
@@ -27,10 +27,8 @@ def why_not_trained(table: Table) -> tuple[str, str] | None:
     has_term = bool(table.terms) or any(update.whole for update in table.updates)
     if table.row_ops and has_term:
         write = table.row_ops[-1].op
-        return (
-            f"`{write}` writes rows of it, and a term over all rows depends on what is written before: {_REMEDY}",
-            write,
-        )
+        why = "the loss has a term over all rows, so the order of the two matters"
+        return f"`{write}` writes rows of it, and {why}: {_REMEDY}", write
     if len(optimizers) < 2:
         return None
     ops = table.steps
@@ -44,9 +42,10 @@ def why_not_trained(table: Table) -> tuple[str, str] | None:
         return f"{what}it is partitioned: {_REMEDY}", ops[other]
     if ordered := next((one for one in optimizers if one.rule in _ORDERED), None):
         why = f"{rule_name(ordered.rule)} {_ORDERED[ordered.rule]}"
-        return f"{what}{why}, so their order decides: {_REMEDY}", ops[ordered]
+        return f"{what}{why}, so the result depends on their order: {_REMEDY}", ops[ordered]
     if has_term:
-        return f"{what}a term over all rows makes a step depend on the one before: {_REMEDY}", ops[other]
+        why = "the loss has a term over all rows"
+        return f"{what}{why}, so the result depends on their order: {_REMEDY}", ops[other]
     if len(optimizers) > _OPTIMIZERS or len(slots) > _SLOTS:
-        return f"{what}a row has room for {_SLOTS} slots of {_OPTIMIZERS} optimizers: {_REMEDY}", ops[other]
+        return f"{what}a table has room for {_OPTIMIZERS} optimizers with {_SLOTS} slots in all: {_REMEDY}", ops[other]
     return None

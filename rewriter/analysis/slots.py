@@ -72,12 +72,12 @@ def why_slots_stay(view: GraphView, table: Table, fitness: Fitness) -> tuple[str
                     )
                 what = "writes" if kind.startswith(("Assign", "Scatter", "ResourceScatter")) else "uses"
                 return (
-                    f"{kind} `{op}` {what} its slot `{slot}`, which a table gives to its own steps only: {_REMEDY}",
+                    f"{kind} `{op}` {what} its slot `{slot}`, which only the optimizer can do in a table: {_REMEDY}",
                     op,
                 )
     for update in table.updates:
         if len(set(update.slots)) < len(update.slots):
-            return f"`{update.ops[0]}` has one variable for two of its slots", update.ops[0]
+            return f"`{update.ops[0]}` uses one variable as two different slots", update.ops[0]
     return None
 
 
@@ -86,7 +86,7 @@ def _why_unfit(fitness: Fitness, slot: str, shape: tuple[int, ...]) -> str:
         fitness.check(slot)
         other = fitness.size(slot)
     except Refused as refused:
-        return f"of its slot `{slot}`, {refused.reason}"
+        return f"its slot `{slot}` does not fit into a table: {refused.reason}"
     return "" if other == shape else f"its slot `{slot}` has the shape {list(other)}, not {list(shape)}"
 
 

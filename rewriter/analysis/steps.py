@@ -28,7 +28,9 @@ def rule_name(rule: str) -> str:
 def why_no_optimizer(kind: str, op: str) -> str | None:
     """Return why an op of a type that no table knows keeps the variable that it writes; None if it is no step."""
     step = _STEP.fullmatch(kind)
-    return None if step is None else f"{step[1]} `{op}` trains it, which tables do not have: train it with {_KNOWN}"
+    if step is None:
+        return None
+    return f"{step[1]} `{op}` trains it, and tables do not have this optimizer: train it with {_KNOWN}"
 
 
 def why_fetched(view: GraphView, op: str) -> str | None:
@@ -36,7 +38,10 @@ def why_fetched(view: GraphView, op: str) -> str | None:
     writes = [op, *(one for one in view.waiting(op) if view.type(one) in READS and not view.users(one))]
     if any(view.users(one) or set(view.waiting(one)) - set(writes) for one in writes):
         return None
-    return f"no op waits for `{op}`, so that the program fetches it, and with it all rows: put it into tf.group"
+    return (
+        f"no op depends on `{op}`, so the program fetches it, and its value is all rows: put it into tf.group, and "
+        "fetch that"
+    )
 
 
 def why_not_a_step(view: GraphView, op: str, mismatch: Mismatch) -> str:
@@ -44,8 +49,11 @@ def why_not_a_step(view: GraphView, op: str, mismatch: Mismatch) -> str:
     kind, scope = view.type(op), _SCOPE.match(op)
     owner = f" of {scope[1]}" if scope else ""
     if kind in DENSE:
-        return f"the gradient of its step `{op}` has all rows: at `{mismatch.op}` {mismatch.reason}"
-    return f"{kind} `{op}`{owner} changes all its rows, and is no step that a table has: train it with {_KNOWN}, {_OWN}"
+        return f"its optimizer's `{op}` gets a gradient for all rows: at `{mismatch.op}` {mismatch.reason}"
+    return (
+        f"{kind} `{op}`{owner} changes all its rows in a way that no optimizer of tables does: train it with "
+        f"{_KNOWN}, {_OWN}"
+    )
 
 
 def why_stepped_whole(view: GraphView, lookups: Sequence[Lookup], sets: Sequence[Assignment]) -> tuple[str, str] | None:
@@ -54,8 +62,8 @@ def why_stepped_whole(view: GraphView, lookups: Sequence[Lookup], sets: Sequence
     for names in sets:
         if not ops.isdisjoint(computed_from(view, [names.value])):
             return (
-                f"`{names.op}` assigns all its rows at every step, so that a table would gain nothing: train it with "
-                f"{_KNOWN}, and a softmax over all rows by tf.nn.sampled_softmax_loss",
+                f"`{names.op}` assigns all its rows at every step, so a table would save nothing: train it with "
+                f"{_KNOWN}, and replace a softmax over all rows by tf.nn.sampled_softmax_loss",
                 names.op,
             )
     return None

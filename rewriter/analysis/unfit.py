@@ -68,8 +68,8 @@ class Fitness:
             strategy, replicas = self.view.copied[name]
             raise Refused(
                 f"{strategy} copies it to each of {replicas} replicas, and a table has no copies: leave out "
-                "train_distribute and eval_distribute, or give the strategy one device; several processes share tables "
-                "as ranks (runtime.ranks)"
+                "train_distribute and eval_distribute, or give the strategy one device; to train on several "
+                "devices, start one process for each (runtime.ranks)"
             )
 
     def _check_shared(self, name: str) -> None:

@@ -44,7 +44,10 @@ def of_any_number(rows: tf.Tensor) -> tf.Tensor:
 
 def gone(table: str) -> tf.Operation:
     """Build an op that raises when an op that reads the variable itself is run; the message says what to do."""
-    text = f"the variable `{table}` has become a table: fetch results of its lookups, or call table.snapshot()"
+    text = (
+        f"the variable `{table}` has become a table and cannot be fetched: fetch results of its lookups, or call "
+        "table.snapshot()"
+    )
     with tf.name_scope(f"{SCOPE}{table}/"):
         return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
 
@@ -56,6 +59,9 @@ def written_rows(ops: Iterable[str], rows: tf.Tensor) -> None:
 
 def moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
     """Build an op that raises when a gather is fetched that cannot read the table; the message says what to fetch."""
-    text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
+    text = (
+        f"`{op}` reads a variable that has become a table, and cannot be fetched: fetch `{rows.name}`, or give the "
+        "looked-up rows a name by tf.identity"
+    )
     _rows.setdefault(rows.graph, {})[f"{op}:0"] = rows
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])

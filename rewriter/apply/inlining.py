@@ -144,5 +144,8 @@ def _variables_given(view: GraphView, name: str) -> list[int]:
 def _gone(name: str, outputs: Sequence[tf.Tensor]) -> tf.Operation:
     """Build an op that raises when the old call is fetched, with a message that says what to fetch instead."""
     names = ", ".join(f"`{output.name}`" for output in outputs)
-    text = f"`{name}` gets a variable that has become a table: fetch {names}, or name its results with tf.identity"
+    text = (
+        f"`{name}` gets a variable that has become a table, and cannot be fetched: fetch {names}, or give its "
+        "results names by tf.identity"
+    )
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")

@@ -61,4 +61,6 @@ def check_readers(before: GraphView, after: GraphView, plan: Plan) -> None:
                     and op not in known
                     and not any(after.type(one) == "Assert" for one in after.controls(op))
                 ):
-                    raise RewriteError(f"`{op}` reads `{variable}`, which became a table, but does not raise")
+                    raise RewriteError(
+                        f"`{op}` reads `{variable}`, which became a table, but does not fail when it runs"
+                    )

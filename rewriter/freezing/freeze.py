@@ -61,7 +61,7 @@ def freeze(meta: Any, reader: BlockReader, numbers: Numbers) -> Frozen:
         tables = _Tables(work, find_restores(work.view), reader, numbers)
         tables.replace_lookups(roots)
         if not tables.built:
-            raise ValueError("has no table that its signatures look up: serve it without freezing")
+            raise ValueError("has no signature that looks up a table: serve it as it is, without freezing")
         doomed = work.fed_by(tables.resources)
         ready = _initializer(work, initializer, tables.built.values(), doomed)
         needed = work.needed([*roots, ready.name], doomed)
@@ -217,7 +217,7 @@ def _signature_ops(meta: Any) -> list[str]:
     """
     ops = {_op_of(tensor) for key, one in meta.signature_def.items() if key != _INIT for tensor in _tensors(one)}
     if not ops:
-        raise ValueError("has no signature, which says what a server computes: export it with one")
+        raise ValueError("has no signature, so a server cannot know what to compute: export it with one")
     return sorted(ops)
 
 

@@ -157,7 +157,10 @@ def pooled(table: FrozenTable, bags: _Bags, rules: _PoolingRules) -> tf.Tensor:
         ids = _not_negative(ids)
     rows = table.read(ids.keys)
     if bags.max_norm.shape.num_elements() is None:
-        raise ValueError(f"`{rules.name}` gets `max_norm` of unknown shape: export with a number, or without")
+        raise ValueError(
+            f"`{rules.name}` gets a `max_norm` that is computed, of unknown shape: export the model with a number as "
+            "max_norm, or without it"
+        )
     if bags.max_norm.shape.num_elements():
         rows = _clipped(rows, tf.reshape(bags.max_norm, []), table.source.dim)
     if rules.weighted:

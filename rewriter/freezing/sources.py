@@ -58,8 +58,8 @@ def handle_of(view: GraphView, tensor: Tensor) -> str:
         tensor = view.inputs(tensor.op)[0]
     if view.type(tensor.op) not in _SOURCES:
         raise ValueError(
-            f"`{start.op}` selects a table when the graph runs, by {view.type(tensor.op)} `{tensor.op}`: export a "
-            "graph in which each lookup names its table"
+            f"`{start.op}` gets a table that {view.type(tensor.op)} `{tensor.op}` selects when the graph runs: "
+            "export a graph in which each lookup reads a fixed table"
         )
     return tensor.op
 
@@ -117,8 +117,9 @@ def _buckets(options: str) -> Buckets | None:
 def _named(bundle: Bundle, name: str) -> tuple[str, str, str]:
     if f"{name}-freqs" in bundle:
         raise CheckpointError(
-            f"the table `{name}` counts keys as DeepRec's EmbeddingVariable, and a new key reads a random row that no "
-            "checkpoint has: it cannot be frozen; serve it with our library"
+            f"the table `{name}` counts keys as DeepRec's EmbeddingVariable does, and a new key reads a random row "
+            "that no checkpoint has, so it cannot be frozen: serve the export as it is, with the runtime's "
+            "operations (docs/serving.md)"
         )
     parts = part_names(bundle, name)
     return parts["keys"], parts["values"], parts["meta"]

@@ -32,7 +32,10 @@ def kind_of(path: str | Path) -> str:
         return "GraphDef"
     if path.suffix == ".meta":
         return "MetaGraphDef"
-    raise ValueError(f"the name of {path} has no known ending: call it .pb, .pbtxt or .meta, or name a directory")
+    raise ValueError(
+        f"{path} does not end in .pb, .pbtxt or .meta: give such a file the ending of its format, or name a "
+        "SavedModel's directory"
+    )
 
 
 def read_graphs(path: str | Path) -> dict[str, Any]:
@@ -66,7 +69,9 @@ def read_graph(path: str | Path) -> Any:
     """
     graphs = read_graphs(path)
     if len(graphs) != 1:
-        raise ValueError(f"{path} holds {len(graphs)} graphs: export a SavedModel with only the graph that is needed")
+        raise ValueError(
+            f"{path} holds {len(graphs)} graphs: export a SavedModel with a single MetaGraph, the one that you need"
+        )
     return next(iter(graphs.values())).graph_def
 
 

@@ -84,7 +84,13 @@ def _family(view: GraphView, members: list[str]) -> Family:
     known = (*GETTERS, *MAKERS, *SAVERS, *_NAMERS)
     for op in uses:
         if view.type(op) not in known:
-            return Family(sources, handles, getters, f"{view.type(op)} `{op}` uses the iterator in an unknown way", op)
+            return Family(
+                sources,
+                handles,
+                getters,
+                f"{view.type(op)} `{op}` uses the iterator, and what it does with it is not known",
+                op,
+            )
     for op in sources:
         makers = [use.op for use in view.users(op) if view.type(use.op) in MAKERS]
         if view.type(op) != "OneShotIterator" and not makers:

@@ -24,10 +24,13 @@ from runtime.checkpoint.row_layout import columns_of
 
 #: Stateful ops that give the same when a run computes them again.
 _REPEATED = re.compile("^Var|^ReadVar|Table|^Placeholder|^Assert")
-_GONE = "the value of `%s` is fed, which has become a table: assign it, or leave the variable out by tables=[...]"
+_GONE = (
+    "`feed_dict` has a value for `%s`, which has become a table: assign the value, or leave the variable out by "
+    "tables=[...]"
+)
 _COMPUTED_AHEAD = (
-    "`%s` is fed without the rest of its element, of which a dataset computes ids ahead: feed the rest, too, or give "
-    "rewriter.install move_ids=False"
+    "`feed_dict` has a value for `%s` but not for the other parts of its dataset element, from which ids were "
+    "computed in the dataset: feed the other parts, too, or call rewriter.install(move_ids=False)"
 )
 
 

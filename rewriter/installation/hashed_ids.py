@@ -22,10 +22,10 @@ from runtime.keras.whole_variable import WholeVariable
 _NOTED = "_recmigrate_wide_ids"
 _HASHING, _VOCABULARIES = ("Hashing", "HashedCrossing"), ("StringLookup", "IntegerLookup")
 _ELSEWHERE = (
-    "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup` or `IntegerLookup` returned; if "
-    "your code divides them, let such a layer of the model do it"
+    "it was called with ids that do not come from a `Hashing`, `HashedCrossing`, `StringLookup` or `IntegerLookup` "
+    "layer; if your code hashes or divides them, use such a layer in the model instead"
 )
-_SPARSE = "its ids are sparse, and it looks up only the distinct ones: give it dense or ragged ids"
+_SPARSE = "its ids are a SparseTensor, of which it looks up only the distinct values: give it dense or ragged ids"
 _IN_A_LOOP = "it is looked up in a loop of a tf.function"
 _WIDEST = 2**63 - 1
 
@@ -145,7 +145,9 @@ def _of_words(layer: Any, buckets: Any, words: Any) -> _Wide:
 def _of_vocabulary(layer: Any, numbers: Any) -> _Wide:
     """Return the numbers beside the buckets of a vocabulary, with the reason where it has no bucket."""
     if layer.num_oov_indices == 0:
-        reason = f"the layer `{layer.name}` has no bucket for other words: give it num_oov_indices=1"
+        reason = (
+            f"the layer `{layer.name}` has no bucket for words outside of its vocabulary: give it num_oov_indices=1"
+        )
         return _Wide(None, 0, layer.name, reason)
     return _Wide(numbers, int(layer.mask_token is not None) + layer.num_oov_indices, layer.name)
 
@@ -165,5 +167,8 @@ def _reason(wide: _Wide | None, rows: int) -> str:
     if wide is None or wide.reason:
         return _ELSEWHERE if wide is None else wide.reason
     if wide.buckets > rows:
-        return f"the layer `{wide.layer}` divides ids into {wide.buckets} buckets, and the layer has {rows} rows"
+        return (
+            f"the layer `{wide.layer}` hashes or divides ids into {wide.buckets} buckets, more than the {rows} rows "
+            "of this layer"
+        )
     return ""

@@ -37,16 +37,16 @@ _log = logging.getLogger("rewriter")
 _SECOND = "tf_keras"
 _BEFORE = "its layer was built before `rewriter.install()`: call that at the top of the program"
 _ALL_ROWS = (
-    "a layer of Keras has all its rows from the beginning, and its settings let them begin on demand; leave "
-    "first_rows, admit_after and max_bytes out for it"
+    "a layer of Keras has all its rows from the beginning, but its settings ask for rows that begin on demand; "
+    "leave first_rows, admit_after and max_bytes out for it"
 )
 _OWN = (
-    "it is no matrix of a layer `Embedding`, and eager code looks its rows up; let `keras.layers.Embedding` hold it, "
-    "whose variable becomes a table"
+    "eager code looks its rows up, and it does not belong to an `Embedding` layer; use a `keras.layers.Embedding` "
+    "in its place, whose variable becomes a table"
 )
 _UNPROVEN = (
-    "`verify` proves graphs, and eager code has none: `migrate trial -- python train.py` compares the losses of layers "
-    "of Keras with those of the original"
+    "`verify` compares graphs, and eager code has none: run `migrate trial -- python train.py`, which compares the "
+    "losses of original and moved Keras models"
 )
 
 
@@ -217,7 +217,10 @@ class KerasLayers:
             _log.log(level, "%s", line)
 
     def _not_compiled(self, function: str) -> None:
-        self._say(logging.WARNING, f"`{function}` is not compiled by XLA, which has no tables: jit_compile is off")
+        self._say(
+            logging.WARNING,
+            f"`{function}` is not compiled by XLA, which does not support tables: jit_compile=True has no effect",
+        )
 
 
 def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..., Any], value: Any) -> None:
@@ -250,7 +253,8 @@ def why_it_stays(keras: Any, layer: Any, stock: tf.Variable) -> str | None:
     """Return why the variable of a layer stays, or None."""
     if tf.distribute.has_strategy():
         return (
-            "it is created in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"
+            "it is created in the scope of a tf.distribute strategy, and a table is trained in one process; "
+            "leave the strategy out"
         )
     if layer.compute_dtype != "float32":
         return f"its layer computes in {layer.compute_dtype}; leave mixed precision out for this layer"

@@ -50,7 +50,7 @@ def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, t
         ValueError: the source has no checkpoint, or a damaged one.
     """
     if (outside := not_copied(source, source)) is not None:
-        raise ValueError(f"{outside} leads out of {source}: put what is meant in its place")
+        raise ValueError(f"{outside} is a link that leads out of {source}: replace it by the file it leads to")
     checkpoint = source / _VARIABLES
     if not Path(f"{checkpoint}.index").is_file():
         table = next(table.name for one in done.values() for table in one.plan.tables)

@@ -26,7 +26,9 @@ def sort_assignments(view: GraphView, name: str, ops: Sequence[str]) -> Assigned
     usual = f"{name}/Assign" if f"{name}/Assign" in ops else ops[0] if ops else ""
     initializer = _initializer(view, name, ops, usual)
     if initializer is None:
-        return f"{len(ops)} ops assign it as a whole, not only its initializer: " + ", ".join(f"`{op}`" for op in ops)
+        return f"{len(ops)} ops assign all of its rows, where only its initializer may: " + ", ".join(
+            f"`{op}`" for op in ops
+        )
     # A replaced initializer counts as later: normally it is not run, and if it is, it assigns its rows.
     later = [op for op in ops if op != initializer]
     return Assigned(initializer, usual, tuple(Assignment(op, view.inputs(op)[1]) for op in later))

@@ -60,7 +60,7 @@ def adam_update(
     if isinstance(first, Mismatch) or isinstance(second, Mismatch):
         return first if isinstance(first, Mismatch) else second  # type: ignore[return-value]
     if first.added.tensors["values"] != second.added.tensors["values"]:
-        return Mismatch(op, "its two moments belong to different gradients")
+        return Mismatch(op, "its two moments are computed from different gradients")
     moments = (first, second)
     values, indices = before_summing(view, first.added.tensors["values"], view.inputs(first.scatter)[1])
     slots = tuple(variable_of(view.inputs(one.scatter)[0]) for one in moments)
@@ -86,14 +86,14 @@ def _moment(view: GraphView, read: str, pattern: Node) -> _Moment | Mismatch:
     """Return the scatter into a moment that `read` waits for, or is, and how the moment decays before it."""
     scatters = [op for op in (read, *view.controls(read)) if view.type(op) in ("ResourceScatterAdd", "ScatterAdd")]
     if not scatters:
-        return Mismatch(read, "it is not preceded by a scatter into the moment")
+        return Mismatch(read, "no scatter into the moment runs before it")
     matched = match(view, view.inputs(scatters[0])[2].op, pattern)
     if isinstance(matched, Mismatch):
         return matched
     decays = [op for op in view.controls(scatters[0]) if view.type(op) in ASSIGNMENTS]
     own = [op for op in decays if _is_decay(view, op, view.inputs(scatters[0])[0], matched.tensors["beta"])]
     if not own:
-        return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta")
+        return Mismatch(scatters[0], "no multiplication of the moment by beta runs before it")
     return _Moment(scatters[0], matched, tuple(one for op in own for one in (op, view.inputs(op)[1].op)))
 
 

@@ -43,7 +43,7 @@ def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
     kind = view.type(use.op)
     uses = sorted(inner_uses(view, use), key=lambda one: one.type in lookups)
     if not uses:
-        return f"{kind} `{use.op}` calls functions with it"
+        return f"{kind} `{use.op}` passes it to functions, in which no use of it was found"
     first = uses[0]
     where = f"{kind} `{use.op}` passes it to the function `{first.function}`, where {first.type} `{first.op}`"
     if first.type not in lookups:

@@ -72,8 +72,10 @@ def fused_update(
         return refusal
     values, indices = inputs[form.gradient : form.gradient + 2]
     if view.type(indices.op) not in UNIQUE:
-        reason = "may get an id twice and then applies one gradient after the other, while a table applies their sum"
-        return Refusal(table, f"its step `{op}` {reason}", (table, op))
+        reason = (
+            "may get an id twice, and then applies its gradients one after the other, while a table applies their sum"
+        )
+        return Refusal(table, f"its optimizer's `{op}` {reason}", (table, op))
     values, indices = before_summing(view, values, indices)
     return _update(view, op, form, values, indices, variable_of, start_of)
 
@@ -107,9 +109,13 @@ def dense_update(
 def _refusal(view: GraphView, op: str, table: str, form: _Step) -> Refusal | None:
     """Return why a table has no step as an op is set to make it; None if it has."""
     if form.rule == "adagrad" and not _flag(view, op, "update_slots", True):
-        return Refusal(table, "its Adagrad step does not update the accumulator", (table, op))
+        return Refusal(table, "its Adagrad optimizer does not update the accumulator (update_slots=False)", (table, op))
     if form.rule == "lazy_adam" and _flag(view, op, "use_nesterov", False):
-        return Refusal(table, "its dense Adam step has Nesterov's momentum, which tables do not have", (table, op))
+        return Refusal(
+            table,
+            "its Adam optimizer has use_nesterov=True, which tables do not have for a gradient of all rows",
+            (table, op),
+        )
     return None
 
 

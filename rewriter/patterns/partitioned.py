@@ -123,7 +123,9 @@ def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stit
         if not names or table.name in whole:
             whole.setdefault(table.name, table)
             continue
-        joined: Table | str = "a partitioned lookup is not by tf.nn.embedding_lookup, or another part is not replaced"
+        joined: Table | str = (
+            "its parts are not looked up together by tf.nn.embedding_lookup, or another part stays a variable"
+        )
         if isinstance(names, tuple) and set(names) <= set(known):
             joined = _join(view, [known[name] for name in names], groups.get(names, []))
         for name in names if isinstance(joined, Table) else (table.name,):
@@ -147,18 +149,20 @@ def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) 
     rows = sum(table.rows for table in tables)
     count = len(tables)
     if len(strategies) > 1 or len({table.row for table in tables}) > 1:
-        return "its lookups split ids in different ways" if len(strategies) > 1 else "its parts differ in width"
+        return (
+            "its lookups split ids over its parts differently" if len(strategies) > 1 else "its parts differ in width"
+        )
     if [table.rows for table in tables] != [rows // count + (part < rows % count) for part in range(count)]:
-        return "its parts do not have the lengths that a partitioner makes"
+        return "its parts do not have the numbers of rows that a partitioner makes"
     strategy, _, total = strategies.pop().partition(" ") if strategies else ("div", "", "")
     if total and int(total) != rows:
-        return "its lookups split ids for parts of other lengths"
+        return "its lookups split ids for parts with other numbers of rows"
     asked = {op for stitch in stitches for op in stitch.gathers}
     alone = [lookup.op for table in tables for lookup in table.lookups if lookup.op not in asked] if stitches else []
     if alone:
-        return f"`{alone[0]}` looks ids up in one part alone"
+        return f"`{alone[0]}` looks ids up in one of its parts alone"
     if any(table.row_ops for table in tables):
-        return "its step is composed of reads and writes of rows, of each part by itself"
+        return "its optimizer reads and writes the rows of each part separately"
     updates = _joined_updates(view, tables, stitches)
     if isinstance(updates, str):
         return updates
@@ -198,7 +202,8 @@ def _new_rows(tables: Sequence[Table]) -> NewRows:
     first = tables[0].new_rows
     if all((one.new_rows.kind, one.new_rows.a, one.new_rows.b) == (first.kind, first.a, first.b) for one in tables):
         return first
-    return first if first.assumption else replace(first, assumption="its parts start in different ways; as the first")
+    assumption = "its parts have different initial values; new rows start as those of the first part"
+    return first if first.assumption else replace(first, assumption=assumption)
 
 
 def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> tuple[Update, ...] | str:
@@ -209,11 +214,14 @@ def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence
     for steps in zip(*(table.updates for table in tables), strict=True):
         first = steps[0]
         if any(step.values is None for step in steps):
-            return f"`{first.ops[0]}` updates its part by a term over it alone"
+            return f"`{first.ops[0]}` updates a part by a term over that part alone, without a lookup"
         for step in steps[1:]:
             alike = (step.rule, step.starts, len(step.slots)) == (first.rule, first.starts, len(first.slots))
             if not alike or not all(map(lambda a, b: _same(view, a, b), step.hyper, first.hyper)):
-                return f"`{step.ops[0]}` does not update its part as `{first.ops[0]}` updates the first"
+                return (
+                    f"`{step.ops[0]}` updates a part by another rule or other hyperparameters than `{first.ops[0]}`, "
+                    "which updates the first part"
+                )
         joined.append(_joined(view, steps, stitches))
     return tuple(joined)
 

@@ -61,7 +61,7 @@ def composed_steps(
     optimizers = []
     for group in groups:
         if len(group) > _SLOTS:
-            return f"its step keeps {len(group)} values beside each element, and a row has room for {_SLOTS}"
+            return f"its optimizer has {len(group)} slots, and a table has room for {_SLOTS}"
         slots = tuple(slot for slot in composed if slot in group)
         optimizers.append(Optimizer(f"composed_{len(slots)}", slots, tuple(map(start_of, slots))))
     return tuple(one for ops in composed.values() for one in ops), tuple(optimizers)

@@ -173,8 +173,6 @@ def only_in(view: GraphView, gradient: DenseGradient, step: str) -> str | None:
 def why_not_joined(table: Table, whole: Collection[str]) -> tuple[str, str] | None:
     """Return why parts with terms over them, the variables `whole`, cannot be one table, and the part at fault."""
     names = [part.name for part in table.parts if part.name in whole]
-    return (
-        (f"the loss has a term over its part `{names[0]}`, which a table cannot tell apart", names[0])
-        if names
-        else None
-    )
+    if not names:
+        return None
+    return f"the loss has a term over its part `{names[0]}`, and a table does not know which rows these are", names[0]

@@ -43,7 +43,10 @@ def get_initializer(is_train: bool, graph: tf.Graph | None = None) -> tf.Operati
     iterator = iterators[_only(iterators, is_train, "iterators")]
     makers = [op for op in iterator.consumers() if op.type in MAKERS]
     if not makers:
-        raise ValueError(f"`{iterator.op.name}` is a {iterator.op.type}, which has no initializer: remove this call")
+        raise ValueError(
+            f"`{iterator.op.name}` is a {iterator.op.type}, which has no initializer: remove the call of "
+            "get_initializer"
+        )
     return graph.get_operation_by_name(_only((op.name for op in makers), is_train, "datasets by their initializers"))
 
 
@@ -103,8 +106,11 @@ def _only(names: Iterable[str], is_train: bool, what: str) -> str:
         return choices[0]
     mode = "training" if is_train else "evaluation"
     if not choices:
-        raise ValueError(f"the ids of the graph's lookups for {mode} come from no dataset: feed them as before")
+        raise ValueError(
+            f"the ids of the graph's lookups for {mode} come from no dataset: remove this call, and feed the ids"
+        )
     listed = ", ".join(f"`{name}`" for name in sorted(choices))
     raise ValueError(
-        f"the graph's lookups for {mode} read {len(choices)} {what}, {listed}: choose one of them yourself"
+        f"the graph's lookups for {mode} read {len(choices)} {what}, {listed}: take the one that you need by its "
+        "name, with graph.get_operation_by_name"
     )

@@ -14,7 +14,7 @@ from runtime import ranks
 from runtime.table.create import tables as runtime_tables
 from runtime.table.table import Table
 
-_NOT_PERMITTED = "the lookup does not have modify_graph=True, which permits it"
+_NOT_PERMITTED = "the lookup does not have modify_graph=True, which allows to move its ids"
 _EXCHANGED = "they are exchanged between several ranks"
 _INSERTING = ("OrInsert", "AndAdmit", "Expand", "LookupPlaces")
 

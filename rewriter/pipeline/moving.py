@@ -91,7 +91,8 @@ def _carried(graph: tf.Graph, tensor: Tensor) -> bool:
 def _apply(graph: tf.Graph, view: GraphView, plan: PipelinePlan) -> contextlib.ExitStack:
     if graph.finalized:
         raise RuntimeError(
-            "the graph is finalized: move ids before the session starts (GraphModifierHook does it in `begin`)"
+            "the graph is finalized: call this before the session starts, or use GraphModifierHook, which does "
+            "it in `begin`"
         )
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:

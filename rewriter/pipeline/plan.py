@@ -46,8 +46,8 @@ class PipelinePlan:
                 name = tensor if isinstance(tensor, str) else tensor.name
                 if name.partition(":")[0] in replaced:
                     raise ValueError(
-                        f"`{name}` is fed, but ids are computed from it in the dataset, ahead of the step: "
-                        "give GraphModifierHook move_ids=False, or let the dataset provide this value"
+                        f"`{name}` is fed, but ids are computed from it in the dataset, before the step runs: give "
+                        "GraphModifierHook move_ids=False, or let the dataset provide this value"
                     )
 
     def replaced(self) -> set[str]:
@@ -211,12 +211,17 @@ def _why_staying(view: GraphView, cone: Cone, family_of: dict[str, Family], tens
         if family_of[getter].reason:
             return family_of[getter].reason, family_of[getter].fault
         for table in _uncapturable(view, cone, family_of[getter], tensor):
-            return f"a one-shot iterator's dataset cannot hold `{table}`: make the iterator initializable", table
+            return (
+                f"the dataset of a one-shot iterator cannot use the lookup table `{table}`: make the iterator "
+                "initializable"
+            ), table
         for op in _uncallable(view, cone, family_of[getter], tensor):
-            return f"`{op}` calls a function, which an iterator with a shared_name may not run: give it none", op
+            return (
+                f"`{op}` calls a function, which an iterator with a shared_name may not run: leave shared_name out"
+            ), op
     if len(origin.getters) > 1 and not cone.computed([tensor]):
         readers = ", ".join(f"`{getter}`" for getter in sorted(origin.getters))
-        return (f"each is computed from several elements, of {readers}",)
+        return (f"they are computed from elements of several iterators, {readers}",)
     for getter in sorted(origin.getters):
         for op in _unsavable(view, cone, family_of[getter], tensor):
             return f"{view.type(op)} `{op}` is stateful, and the iterator's Saver does not save its state", op

@@ -140,7 +140,7 @@ def _shared(groups: Sequence[Group], bucketings: Mapping[str, Bucketing], shown:
         if op in shown.closed:
             for group in groups:
                 if op in group.bucketings and group.bucketings[op] != bucketings[op]:
-                    return f"`{op}` divides also the ids of `{group.by[op][0]}`, which has other rows"
+                    return f"`{op}` also divides the ids of `{group.by[op][0]}`, which has another number of rows"
     return ""
 
 
@@ -182,9 +182,9 @@ class _Search:
     def reason(self) -> str:
         """Return why the table keeps its buckets; "" if it does not."""
         if len(self._table.parts) > 1:
-            return "its variable is in parts, which ids are divided into, too"
+            return "its variable is partitioned, and ids are split over its parts by their buckets"
         if self._table.row_ops:
-            return "its step is composed of reads and writes of rows"
+            return "its optimizer is written out as reads and writes of rows"
         if any(lookup.product for lookup in self._table.lookups):
             return "its ids are columns of a sparse matrix"
         indices = (ids for update in self._table.updates for _, ids in update.gradients)
@@ -193,13 +193,13 @@ class _Search:
                 return reason
         if not self.found:
             return (
-                f"words that the vocabulary of `{self._without_others[0]}` does not have get no row: give it an "
+                f"words outside of the vocabulary of `{self._without_others[0]}` get no row: give it an "
                 "out-of-vocabulary bucket"
                 if self._without_others
-                else "its ids are the same at each step"
+                else "its ids are constants, the same at each step"
             )
         if self._bounded and not all(0 <= number < self._table.rows for number in self._fixed):
-            return f"`{self._bounded[0]}` bounds ids, and some of those that it gets have no row"
+            return f"`{self._bounded[0]}` keeps ids in a range, and some ids that it gets have no row"
         return ""
 
     def _origins(self, ids: Tensor) -> Iterator[str]:
@@ -234,7 +234,7 @@ class _Search:
                 self._fixed.append(-1)
                 self._without_others.append(tensor.op)
             elif kind in BOUNDS:
-                yield f"`{tensor.op}` ({kind}) bounds its ids to fewer than it has rows"
+                yield f"`{tensor.op}` ({kind}) keeps its ids below its number of rows, so some rows are never looked up"
             else:
                 yield self._other(tensor.op, kind)
 
@@ -242,18 +242,20 @@ class _Search:
         """Return why an op that ids come out of is none whose buckets they give up."""
         said = f"`{op}` ({kind})"
         if kind in _MOVES:
-            return f"{said} adds to its ids what the graph does not show, such as how many words a vocabulary has"
+            return (
+                f"{said} adds to its ids a number that the graph does not show, such as how many words a vocabulary has"
+            )
         if kind not in REMAINDERS:
-            return f"its ids come out of {said}, which hides whether they are buckets"
+            return f"its ids come out of {said}, which does not show whether they are numbers of buckets"
         divisor = self._view.number(self._view.inputs(op)[1])
         of = tf.as_dtype(self._view.attribute(op, "T").type)
         if divisor is None:
-            return f"{said} divides ids by what the graph does not show: let the number of buckets be a constant"
+            return f"{said} divides ids by a number that the graph does not show: make the number of buckets a constant"
         if divisor < 1:
-            return f"{said} divides ids by {divisor}, which gives no rows: give it a positive number of buckets"
+            return f"{said} divides ids by {divisor}, which is no number of buckets: give a positive number"
         if kind != _REMAINDER:
             return f"{said} gives negative ids negative rows: divide with tf.math.floormod"
-        return f"{said} divides {of.name} numbers, too small for ids without buckets: let it divide tf.int64"
+        return f"{said} divides {of.name} ids, too few bits for ids without buckets: cast them to tf.int64 before"
 
     def _casts(self, op: str) -> Iterator[str]:
         """Yield a reason if an op casts buckets to or from other numbers than those of 64 bits."""
@@ -267,9 +269,9 @@ class _Search:
         ):
             return
         if other == tf.int32:
-            yield f"`{op}` narrows its ids to 32 bits: look them up as tf.int64"
+            yield f"`{op}` casts its ids to 32 bits, too few for ids without buckets: look them up as tf.int64"
         else:
-            yield f"its ids are {other.name} numbers at `{op}`, exact for small ids alone: hand them on as tf.int64"
+            yield f"`{op}` makes its ids {other.name}, which is exact for small ids alone: keep them tf.int64"
 
     def _before(self, tensor: Tensor) -> list[tuple[Tensor, int]]:
         """Return what an op hands on, with the number that it adds; nothing if it does something else."""
@@ -303,8 +305,8 @@ class _Search:
         """Yield a reason if no op can be added beside one."""
         if op in self._shown.closed:
             yield (
-                f"`{op}` is in a function of a dataset, to which an op would have to be added: divide ids outside "
-                "of it, or into the last rows of the variable"
+                f"`{op}` is in a function of a dataset, to which no op can be added: divide ids outside of the "
+                "function, or give the buckets the last rows of the variable"
             )
 
     def _buckets(self, tensor: Tensor) -> tuple[int, int]:

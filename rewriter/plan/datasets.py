@@ -183,7 +183,10 @@ class _WithDatasets:
         file = self._nodes[_tensor(node.input[1]).op]
         if file.op == "Const" and not tf.make_ndarray(file.attr["value"].tensor).item():
             return False
-        reason = f"`{node.name}` caches elements in files, perhaps of an earlier run: cache before ids are divided"
+        reason = (
+            f"`{node.name}` caches elements in files, perhaps of an earlier run: call `cache` on the dataset before "
+            "ids are divided into buckets"
+        )
         self.reasons |= {f"{node.name}[{n}]": reason for n in range(count)}
         return True
 

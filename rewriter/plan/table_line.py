@@ -17,15 +17,17 @@ def table_line(table: Table) -> str:
         rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
     )
     if table.row_ops:
-        steps = "a step of its own" + _places(one.source for one in table.row_ops if one.how != "read")
+        steps = "an update composed of row ops" + _places(one.source for one in table.row_ops if one.how != "read")
         updates = f"{updates}, {steps}" if updates else steps
     parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
     parts += f" on {table.servers} server{'s' * (table.servers > 1)}" if table.servers else ""
-    note = f" by itself ({table.note})" if table.note else ""
+    note = f", not joined with other parts of its variable ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     settings = f"; {table.settings.text}" if table.settings.text else ""
     if table.buckets is not None and table.buckets.count < table.rows:
-        settings += f"; ids of its buckets begin as {_rows(table.buckets)}, and all others keep their rows"
+        settings += (
+            f"; ids that shared a bucket begin as its row ({_rows(table.buckets)}), and all other ids keep their rows"
+        )
     if table.buckets_kept:
         settings += f"; it keeps the buckets of its ids: {table.buckets_kept}"
     return (

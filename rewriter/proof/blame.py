@@ -132,7 +132,7 @@ class _Search:
         computed = (
             view.type(edge.moved.op) in GETTERS and self.graphs.original.view.type(edge.original.op) not in GETTERS
         )
-        return (f"the dataset computes it as `{edge.moved}`: " if computed else "") + where(one, other)
+        return (f"it is now computed in the dataset, as `{edge.moved}`: " if computed else "") + where(one, other)
 
     def _at(self, culprit: _Culprit, moved: MovedTable | None) -> _Culprit:
         """Return why an op gives another result on equal inputs."""

@@ -67,7 +67,7 @@ class Comparison:
     def _why_left_out(self, found: Found) -> str:
         """Return why a difference says nothing about the rewrite; an empty string if it does."""
         if not self._control.agrees(found):
-            return "the original does not reproduce them itself"
+            return "two runs of the original differ in them, too"
         drifted = self.tally.differ(_STATE)
         if not drifted or not found.step or found.one is None or not found.gap.limit:
             return ""

@@ -86,7 +86,9 @@ def record(original: Any, moved: Any, fetches: Iterable[str], feeds: Sequence[di
         side.fill_iterators()
         found = [{**one, **side.run([], one, names)} for one in feeds]
     except tf.errors.OutOfRangeError:
-        raise ValueError(f"the input ends before {len(feeds)} steps are recorded: ask for fewer steps") from None
+        raise ValueError(
+            f"the input ends before {len(feeds)} steps are recorded: give verify a smaller number, or more input"
+        ) from None
     except tf.errors.OpError as error:
         raise ValueError(f"the input cannot be read: {reason_of(error)}") from error
     finally:

@@ -63,7 +63,10 @@ class Sources:
         kept = tuple(name for name in found if any(use.op in reached for use in self._uses(name)))
         for name in kept:
             if name.partition(":")[0] in self._dead:
-                raise ValueError(f"`{name}` reads data inside a branch or loop: move it out of it")
+                raise ValueError(
+                    f"`{name}` reads data inside a branch or loop of the graph: read it outside, before the branch "
+                    "or loop"
+                )
         return kept
 
     def _uses(self, name: str) -> Iterable[Any]:

@@ -59,7 +59,9 @@ class BlockReader:
                 count = min(step, shape[0] - at)
                 data = file.read(count * width * dtype.itemsize)
                 if len(data) < count * width * dtype.itemsize:
-                    raise CheckpointError(f"{place.file} is truncated at the tensor `{name}`: restore another one")
+                    raise CheckpointError(
+                        f"{place.file} is truncated at the tensor `{name}`: restore another checkpoint"
+                    )
                 yield np.frombuffer(data, dtype).reshape([count, *shape[1:]])
 
 

@@ -115,10 +115,12 @@ def index_crc(prefix: Path) -> int:
 def _check_link(prefix: Path, entry: Entry, file: Path) -> None:
     if not Path(f"{prefix}.index").exists():
         raise CheckpointError(
-            f"{prefix}.index is missing, which {file} lists as a part of the checkpoint: restore an older"
+            f"{prefix}.index is missing, which {file} lists as a part of the checkpoint: restore an older checkpoint"
         )
     if index_crc(prefix) != entry.crc:
-        raise CheckpointError(f"{prefix}.index is damaged, or not the one that {file} lists: restore an older one")
+        raise CheckpointError(
+            f"{prefix}.index is damaged, or not the one that {file} lists: restore an older checkpoint"
+        )
 
 
 def _read(file: Path) -> list[Entry]:

@@ -78,7 +78,7 @@ def read_numpy(directory: str | Path, mmap: bool = False) -> TableRows:
 
 def _check(sums: dict[str, int] | None, name: str, checksum: int | None) -> None:
     if sums is not None and sums[name] != checksum:
-        raise ValueError("its checksum is another")
+        raise ValueError("its checksum differs")
 
 
 def _crc(file: Path) -> int:

@@ -90,7 +90,10 @@ def v1_slot_names(variable: str, optimizer: str, slots: Sequence[str]) -> list[s
     if not slots:
         return []
     if optimizer not in _V1 or optimizer not in _USUAL:
-        raise CheckpointError(f"the slots of {optimizer} have no names in version 1: give a checkpoint of the original")
+        raise CheckpointError(
+            f"{optimizer} is no optimizer of tf.compat.v1.train, so its slots have no names there: give a "
+            "checkpoint of the original"
+        )
     order = _V1[optimizer][1]
     numbers = [order.index(slot) for slot in slots]
     return [f"{variable}/{_USUAL[optimizer]}" + (f"_{number}" if number else "") for number in numbers]

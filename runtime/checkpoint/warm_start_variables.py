@@ -85,8 +85,8 @@ def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
             else "holds no rows, as it is the anchor of a table"
         )
         raise CheckpointError(
-            f"`{variable}` of {bundle.path} {owner}; `{table.table_name}` would get no rows or wrong keys from it: "
-            "fill the table with restore_table(table, path, name=…)"
+            f"`{variable}` of {bundle.path} {owner}; `{table.table_name}` would get no rows or wrong keys from "
+            "that variable: fill the table with restore_table(table, path, name=…)"
         )
 
 

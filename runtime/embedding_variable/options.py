@@ -125,7 +125,7 @@ class WarmStart:
         if not tf.compat.v1.train.checkpoint_exists(latest):
             raise ValueError(
                 f"the table `{table_name}` cannot start from the checkpoint {self.checkpoint!r}, which does not exist: "
-                "give the path of a checkpoint, or of a directory with some"
+                "give the path of a checkpoint, or of a directory with checkpoints"
             )
         return latest
 

@@ -116,8 +116,9 @@ class _Step:
         for anchor, gradient in zip(anchors, gradients, strict=True):
             if isinstance(anchor, EagerAnchor) and not isinstance(gradient, tf.IndexedSlices):
                 raise TypeError(
-                    f"the gradient of the table `{anchor.table.table_name}` is dense, which "
-                    "gradient_accumulation_steps cannot add up: remove what makes it dense"
+                    f"the gradient of the table `{anchor.table.table_name}` is a dense tensor, which "
+                    "gradient_accumulation_steps cannot add up: keep it tf.IndexedSlices, and change its "
+                    "`.values` alone"
                 )
 
     def run(self) -> None:

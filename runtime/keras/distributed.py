@@ -43,8 +43,8 @@ def DistributedOptimizer(optimizer: Any, operation: str = "mean") -> Any:
         )
     if hasattr(optimizer, "inner_optimizer") or hasattr(optimizer, "_inner_optimizers"):
         raise TypeError(
-            f"DistributedOptimizer cannot wrap {stock.__name__}, because each rank would decide for itself to skip a "
-            "step: train in float32 or bfloat16 with the inner optimizer"
+            f"DistributedOptimizer cannot wrap {stock.__name__}, because with a loss scale each rank would "
+            "decide for itself to skip a step: train in float32 or bfloat16 with the inner optimizer"
         )
     if hasattr(stock, "reduces_over_ranks"):
         raise ValueError(f"this {stock.__name__} reduces gradients over ranks already: wrap it once")

@@ -106,9 +106,9 @@ class FreeIds:
         """
         if self.gives_up_buckets:
             raise ValueError(
-                f"`{self.name.removesuffix(':0')}` has rows of single ids in place of buckets, which the code of its "
-                "optimizer does not train: train it with SGD, Adagrad, Adam or AdamW of Keras, or leave the "
-                "setting `unbucket` out for it"
+                f"`{self.name.removesuffix(':0')}` has rows of single ids in place of buckets, and the code of "
+                "this optimizer would not train them: train with SGD, Adagrad, Adam or AdamW of Keras, or "
+                "leave the setting `unbucket` out for this layer"
             )
 
 
@@ -130,7 +130,8 @@ class FreeWords:
             if kwargs.get(argument, plain) != plain:
                 raise ValueError(
                     f"{type(self).__name__} gives words outside of the vocabulary ids of their own, which "
-                    f"{argument}={kwargs[argument]!r} excludes: leave it out, or take the layer of Keras"
+                    f"{argument}={kwargs[argument]!r} does not allow: leave the argument out, or use the layer "
+                    "of Keras"
                 )
         super().__init__(*args, **kwargs)
         self.beyond = None if beyond is None else _validation.integer("beyond", beyond, 1, MOST_BUCKETS)
@@ -155,7 +156,7 @@ class FreeWords:
         if self.beyond is not None and rows > self.beyond:
             raise ValueError(
                 f"{self.name}: the vocabulary takes {rows} ids, and those of other words begin at {self.beyond}: give "
-                f"beyond={rows} or more, which is the input_dim of the layer of embeddings"
+                f"beyond={rows} or more, the input_dim of the `Embedding` layer"
             )
         return Buckets(self.num_oov_indices, 0 if self.mask_token is None else 1, self.beyond or rows)
 

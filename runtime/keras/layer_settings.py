@@ -69,10 +69,11 @@ def different(keras: Any, layer: Any, copy: Any) -> str:
         for name in sorted(pairs.keys() - _UNIMPORTANT):
             before, after = pairs[name]
             if not same(keras, before, after):
-                return f"its `{name.lstrip('_')}` is {after!r} then, and was {before!r}"
+                return f"its `{name.lstrip('_')}` would be {after!r}, and is {before!r}"
         if not same(keras, weight_rules(keras, old), weight_rules(keras, new)):
             return (
-                "its regularizers or constraints were changed after its weights were created, for which it is too late"
+                "its regularizers or constraints were changed after its weights were created, and a new "
+                "layer would use them"
             )
     return ""
 

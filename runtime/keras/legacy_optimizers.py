@@ -153,8 +153,8 @@ def rows_of(anchor: EagerAnchor, gradient: Any) -> Any:
         return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]), tf.shape(gradient))
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
-            f"the gradient of the table `{anchor.table.table_name}` is dense: remove what makes it dense, or keep its "
-            "`.indices` and change its `.values`"
+            f"the gradient of the table `{anchor.table.table_name}` is a dense tensor, not tf.IndexedSlices: "
+            "remove the op that makes it dense, or change its `.values` and keep its `.indices`"
         )
     return gradient
 

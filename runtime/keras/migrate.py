@@ -131,7 +131,8 @@ class _Copies:
             if shared:
                 raise ValueError(
                     f"`{holder}` holds the layer `{shared[0]}` of the model, or a weight of it, which a copy "
-                    "would not share; call it in the graph, or convert the source of the model, migrate convert"
+                    "would not share; call that layer in the model, or convert the source of the model by "
+                    "`migrate convert`"
                 )
 
     def give_weights(self) -> None:
@@ -141,7 +142,9 @@ class _Copies:
                 self._give(layer, copy)
             losses = [len(getattr(one, "_callable_losses", ())) for one in (layer, copy)]
             if losses[0] != losses[1]:
-                raise ValueError(f"`{layer.name}` has an add_loss() of its own, which a copy lacks: add it in a layer")
+                raise ValueError(
+                    f"`{layer.name}` got an add_loss() from outside, which a copy lacks: add the loss in a layer"
+                )
 
     def _give(self, layer: Any, copy: Any) -> None:
         """Give a copy what its original has learned; raise ValueError if it is another layer."""
@@ -153,7 +156,7 @@ class _Copies:
             except ValueError as error:
                 difference = _first_line(error)
         if not difference and len(layer.trainable_weights) != len(copy.trainable_weights):
-            difference = "it trains other weights then"
+            difference = "the copy trains other weights"
         if difference:
             raise ValueError(
                 f"the layer `{layer.name}` ({type(layer).__name__}) differs when it is created again from its "
@@ -206,9 +209,11 @@ def _staying(keras: Any, models: Iterable[Any], layers: Sequence[Any], keep_rows
             reason = None if hasattr(layer, "shares_rows") else f"its class {type(layer).__name__} is not Keras' own"
         else:
             inner = [one.name for one in _inside(layer) if _is_stock(keras, one)]
-            reason = f"it makes the layer `{inner[0]}` itself: convert its source" if inner else None
+            reason = (
+                f"it creates the layer `{inner[0]}` itself: convert its source by `migrate convert`" if inner else None
+            )
         if reason is not None:
-            stay[id(layer)] = f"the layer `{layer.name}` stays: {reason}"
+            stay[id(layer)] = f"the layer `{layer.name}` is left unchanged: {reason}"
     return stay
 
 

@@ -22,7 +22,7 @@ def one_device(strategy: Any) -> Any:
             "CUDA_VISIBLE_DEVICES=0, or start one process for each device (runtime.ranks)"
         )
     if tf.distribute.has_strategy():
-        raise RuntimeError(f"{name} is created inside of the scope of another strategy: make it before that")
+        raise RuntimeError(f"{name} is created inside of the scope of another strategy: create it before that scope")
     return tf.distribute.get_strategy()
 
 
@@ -31,7 +31,7 @@ def require_one_process(layer: str, allow_one_device: bool = False) -> None:
     is_one_device = allow_one_device and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
     if tf.distribute.has_strategy() and not is_one_device:
         raise RuntimeError(
-            f"the table of the layer `{layer}` does not support tf.distribute strategies: build, "
-            "compile and fit the model outside of strategy.scope(); several processes share tables as ranks "
-            "(runtime.ranks)"
+            f"the table of the layer `{layer}` does not support tf.distribute strategies: build, compile and "
+            "fit the model outside of strategy.scope(); to train on several devices, start one process for "
+            "each (runtime.ranks)"
         )

@@ -23,13 +23,13 @@ def require_graphs(keras: Any, models: Iterable[Any]) -> None:
         name = f"the model `{model.name}` ({type(model).__name__})"
         if not is_graph(keras, model):
             raise ValueError(
-                f"{name} is neither functional nor sequential: convert the source of its class, migrate convert"
+                f"{name} is neither functional nor sequential: convert the source of its class by `migrate convert`"
             )
         # clone_model would return one of the plain class, without these methods.
         if not _is_library(type(model)) or _replaced(model):
             raise ValueError(
-                f"{name} has methods of its own, which a copy would lack: convert the source of its class, "
-                "migrate convert"
+                f"{name} has methods of its own, which a copy would lack: convert the source of its class by "
+                "`migrate convert`"
             )
         require_graphs(keras, (inner for inner in model.layers if is_graph(keras, inner)))
 
@@ -40,7 +40,8 @@ def require_own_calls(layer: Any) -> None:
         replaced = [] if is_operation(inner) else _replaced(inner)
         if replaced:
             raise ValueError(
-                f"the layer `{inner.name}` has a `{replaced[0]}` of its own, which a copy would lack: make it a class"
+                f"the layer `{inner.name}` has a `{replaced[0]}` that was set on the object, which a copy "
+                "would lack: write a class with that method"
             )
 
 

@@ -22,8 +22,8 @@ def factors(regularizer: Any, owner: str) -> tuple[float, float]:
     known = penalties.factors(regularizer)
     if known is None:
         raise ValueError(
-            f"{owner} has L1, L2 and L1L2 of Keras as `embeddings_regularizer`: got {regularizer!r}; give it as "
-            "`rows_regularizer`, which acts on the distinct rows of each training batch"
+            f"{owner} supports L1, L2 and L1L2 of Keras as `embeddings_regularizer`: got {regularizer!r}; give "
+            "it as `rows_regularizer`, which acts on the distinct rows of each training batch"
         )
     return known
 

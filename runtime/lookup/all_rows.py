@@ -106,8 +106,10 @@ def rows_in_place(table: Table, keys: tf.Tensor, inside: bool = False) -> tf.Ten
     with tf.device(rows.device):
         return tf.raw_ops.PreventGradient(
             input=rows,
-            message=f"all_rows of the table `{table.table_name}` is for evaluation: call it with trainable=True, or "
-            "use tf.stop_gradient of its result",
+            message=(
+                f"all_rows of the table `{table.table_name}` has no gradient: call it with trainable=True, or "
+                "use tf.stop_gradient of its result"
+            ),
         )
 
 

@@ -141,7 +141,9 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
-        raise ValueError(f"`{name}` has {len(value)} values for {count} lookups: give one for each, or one for all")
+        raise ValueError(
+            f"`{name}` has {len(value)} values for {count} lookups: give a value for each, or a single value for all"
+        )
     return list(value)
 
 

@@ -64,8 +64,8 @@ def _known(regularizer: Any, table: Table) -> tuple[float, float]:
     known = factors(regularizer)
     if known is None:
         raise ValueError(
-            f"the table `{table.table_name}` has L1, L2 and L1L2 of Keras and of tf.contrib.layers as regularizers: "
-            f"got {regularizer!r}; apply it to looked_up_rows(table), the rows of the batch"
+            f"the table `{table.table_name}` supports L1, L2 and L1L2 of Keras and of tf.contrib.layers as "
+            f"regularizers: got {regularizer!r}; apply it to looked_up_rows(table), the rows of the batch"
         )
     return known
 
@@ -102,7 +102,10 @@ def regularized(table: Table, regularizer: Any) -> Table:
         ValueError: the table is eager, or see `penalty`.
     """
     if table.graph is None:
-        raise ValueError(f"the table `{table.table_name}` is eager, and only a graph collects losses: add `penalty`")
+        raise ValueError(
+            f"the table `{table.table_name}` is eager, and only graphs collect regularization losses: add "
+            "penalty(...) to the loss"
+        )
     if regularizer is None or _has_no_term(regularizer) or table.is_regularized:
         return table
     l1, squares = _known(regularizer, table)

@@ -112,8 +112,8 @@ def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
     delays = table.admission is not None and table.admission.delays
     if isinstance(table, CountedTable) or table.expands or elsewhere or delays:
         raise ValueError(
-            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process or of servers, "
-            f"whose rows are not on a device, without counted keys, admission and dynamic expansion; {instead}"
+            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process or of "
+            f"servers, without rows on a device, counted keys, admission and dynamic expansion; {instead}"
         )
     id_checks.with_gradient([table], True)
     for held in table.parts or [table]:

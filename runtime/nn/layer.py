@@ -161,7 +161,7 @@ class Layer(Registered):
             ValueError: the name is empty, there is no v1 graph, or the scope has a weight of another shape at a path.
         """
         if not scope:
-            raise ValueError(f"{type(self).__name__}.build got an empty name: give the model one, such as `dnn`")
+            raise ValueError(f"{type(self).__name__}.build got an empty name: give the model a name, such as `dnn`")
         weights = dict(self.named_weights())
         with v1.variable_scope(scope, reuse=v1.AUTO_REUSE):
             for (path, weight), name in zip(weights.items(), variable_names(weights), strict=True):

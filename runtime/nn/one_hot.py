@@ -93,7 +93,8 @@ def _check(weight: Weight, numbers: int) -> None:
         raise ValueError(f"{what} has columns of the table already: name each layer once")
     if weight.declared_shape[0] < numbers:
         raise ValueError(
-            f"{what} has {weight.declared_shape[0]} rows, fewer than the {numbers} numbers: correct one of the two"
+            f"{what} has {weight.declared_shape[0]} rows, fewer than the {numbers} columns of numbers in "
+            "the input: correct one of the two"
         )
 
 

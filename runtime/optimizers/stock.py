@@ -97,8 +97,8 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Oper
     table = anchor.table
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
-            f"the gradient of the table `{table.table_name}` is dense: remove what makes it dense, or keep its "
-            "`.indices` and change its `.values`"
+            f"the gradient of the table `{table.table_name}` is a dense tensor, not tf.IndexedSlices: remove "
+            "the op that makes it dense, or change its `.values` and keep its `.indices`"
         )
     if table.graph is not None and form.starts:
         table.slot_sets.require_only(optimizer, _name(optimizer))

@@ -148,7 +148,7 @@ class Collectives(LaneEngine):
         """End all exchanges, with a sentence that names the ranks that do not answer."""
         gone = self.missing(min(_ASK_SECONDS, self._timeout_seconds))
         whom = f"{listed(gone)}, which {'does' if len(gone) == 1 else 'do'} not answer"
-        late = "other ranks, which all run: one was late"
+        late = "other ranks; all of them run, so one answered too late"
         waited = f"rank {self.rank} waited for longer than {self._timeout_seconds:g} s"
         _tf_private.abort_collectives(f"{waited} in an exchange for {whom if gone else late}")
 

@@ -70,10 +70,11 @@ def refuse_drift(optimizer: str, grads_and_vars: Iterable[tuple[Any, Any]]) -> N
     if alone:
         names = ", ".join(f"`{name.split(':')[0]}`" for name in alone[:3]) + (", …" if len(alone) > 3 else "")
         raise RanksError(
-            f"{optimizer} would let the copies of {names} on {size()} ranks diverge, because their gradients are not "
-            "reduced: wrap the optimizer in horovod.tensorflow.DistributedOptimizer (op=Sum if the loss divides by the "
-            "size of all batches together, Average if each rank's divides by its own) or, for Keras, in "
-            "runtime.keras.DistributedOptimizer, or apply what runtime.ranks.reduced_gradients returns"
+            f"the gradients of {names} are not reduced over {size()} ranks, so {optimizer} would let their "
+            "copies diverge: wrap it in horovod.tensorflow.DistributedOptimizer, or for Keras in "
+            "runtime.keras.DistributedOptimizer, or apply what runtime.ranks.reduced_gradients returns; use "
+            "op=Sum if the loss divides by the size of all batches together, Average if each rank's divides by "
+            "its own"
         )
 
 

@@ -31,7 +31,9 @@ Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
 _UPPER_HALF = 1 << 32
 #: An odd number whose bits have no pattern; `_weights` draws the weights of a checksum from its multiples.
 _MIXING = 0x4F1BBCDCBFA53E0B
-_OTHERS = "a lookup is given what was exchanged for other ids or tables: give it what was exchanged for the same"
+_OTHERS = (
+    "`exchanged` of a lookup is for other ids or tables: give what exchange_ids returned for these ids and this table"
+)
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,10 @@ def require_exchanged(requests: Sequence[Request], exchanged: ExchangedIds) -> l
         TypeError: it is not what was exchanged.
     """
     if not isinstance(exchanged, ExchangedIds):
-        raise TypeError(f"`exchanged` is {type(exchanged).__name__}: give what exchange_ids or its like returned")
+        raise TypeError(
+            f"`exchanged` is {type(exchanged).__name__}: give what exchange_ids, exchange_sparse_ids or "
+            "exchange_safe_sparse_ids returned"
+        )
     op = checked(tf.equal(exchanged.mark, _fingerprint(requests)), _OTHERS, exchanged.mark)
     return [] if tf.executing_eagerly() else [op]
 

@@ -57,7 +57,7 @@ class Horovod(Engine):
         except Exception as error:  # a build for another TensorFlow raises various errors of the dynamic loader
             raise RanksError(
                 f"Horovod cannot be imported ({error}): build it for this TensorFlow with `make horovod` or as "
-                "docs/ranks.md says, or use the engine 'collectives' in eager mode and tf.function"
+                "docs/ranks.md says; or, for eager mode and tf.function, use the engine 'collectives'"
             ) from error
         _set_timeout(timeout_seconds)
         meet(timeout_seconds)

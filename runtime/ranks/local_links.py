@@ -154,7 +154,10 @@ def _hand_over(rank: int, ranks: int, seconds: float, boxes: Sequence[int], link
         every += [os.dup(box) for box in (theirs if other in links else boxes)]
     arrays = [(ctypes.c_int * len(numbers))(*numbers) for numbers in (sockets, processes, every)]
     if _library().recmigrate_connect_ranks(rank, ranks, ctypes.c_double(seconds), *arrays):
-        raise RanksError(f"rank {rank} has no memory or thread left for its exchanges: give it more")
+        raise RanksError(
+            f"rank {rank} has no memory or thread left for its exchanges: raise the limits of the process or "
+            "its container (ulimit -v, ulimit -u)"
+        )
 
 
 def _process(link: socket.socket) -> int:

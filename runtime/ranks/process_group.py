@@ -191,9 +191,12 @@ def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceba
     for gone_rank in gone:
         print(f"runtime.ranks: rank {gone_rank} does not answer rank {rank()}", file=sys.stderr, flush=True)
     if not gone and isinstance(error, tf.errors.DeadlineExceededError):
-        print("runtime.ranks: all ranks run: one was later than `timeout_seconds`", file=sys.stderr, flush=True)
+        print("runtime.ranks: all ranks run, so one took longer than `timeout_seconds`", file=sys.stderr, flush=True)
     for tables in _in_branches:
-        advice = "all ranks must take the same branch and as many iterations, or look up outside of it, perhaps no ids"
+        advice = (
+            "all ranks must take the same branch and the same number of iterations, or look up outside of it, "
+            "where needed an empty list of ids"
+        )
         print(f"runtime.ranks: a tf.cond or tf.while_loop looks up {tables}: {advice}", file=sys.stderr, flush=True)
 
 

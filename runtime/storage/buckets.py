@@ -53,7 +53,7 @@ class Buckets:
         _validation.integer("beyond", self.beyond, 0, MOST_BUCKETS)
         if self.start != self.first and self.start < end:
             raise ValueError(
-                f"`beyond` is {self.beyond}, and rows {self.first} to {end - 1} are those of buckets: give "
+                f"`beyond` is {self.beyond}, and rows {self.first} to {end - 1} belong to buckets: give "
                 f"{self.first}, or {end} or more"
             )
 

@@ -37,7 +37,7 @@ class Device:
         except ValueError:
             spec = tf.DeviceSpec()
         if not self.name.startswith("/") or not spec.device_type:
-            raise ValueError(f"the device {self.name!r} is none of TensorFlow: name one as '/gpu:0' or '/cpu:0'")
+            raise ValueError(f"{self.name!r} is no device of TensorFlow: give one such as '/gpu:0' or '/cpu:0'")
 
     def options(self, rows: int) -> dict[str, str]:
         """Return the options of the native table that has `rows` rows there."""

@@ -104,7 +104,10 @@ def create_column_table(
         raise ValueError(f"`parts` {parts} does not divide dim {dim} of the table `{name}`: choose one that does")
     for argument in ("placement", "device"):
         if argument in more:
-            raise ValueError(f"create_column_table has no argument `{argument}`: each part lies on a rank's host")
+            raise ValueError(
+                f"create_column_table has no argument `{argument}`, as each part lies in the memory of a rank: "
+                "leave it out"
+            )
     whole = table_arguments.table_name(name)
     initial = initializers.column_parts(emb_initializer, device_vocabulary_size, dim, parts)
     tables = []

@@ -77,8 +77,9 @@ def _require_plain(anchor: GraphAnchor) -> None:
     name = anchor.table.table_name
     if type(anchor) is not GraphAnchor or why_not_a_part(name):
         raise ValueError(
-            f"{_WHO} cannot copy the table `{name}`, which has more than rows or is distributed over several ranks: "
-            "evaluate checkpoints, by tf.estimator.train_and_evaluate or estimator.evaluate"
+            f"{_WHO} cannot copy the table `{name}`, which counts its keys, is a variable of SOK, or is "
+            "distributed over several ranks: evaluate checkpoints, by tf.estimator.train_and_evaluate or "
+            "estimator.evaluate"
         )
 
 

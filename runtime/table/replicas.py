@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-_REMEDY = "leave the strategy out; several processes share tables as ranks (runtime.ranks)"
+_REMEDY = "leave the strategy out; to train on several devices, start one process for each (runtime.ranks)"
 
 
 def refuse_replicas(variable: str) -> None:

@@ -24,7 +24,7 @@ def checked_place(name: Any) -> str:
     _validation.text("in_place_of", name, 1000)
     if _NAME.fullmatch(name) is None:
         raise ValueError(
-            f'in_place_of={name!r} is no name of a variable: give that of the tf.Variable, "Variable" if it had none'
+            f'in_place_of={name!r} is no name of a variable: give the name of the tf.Variable, or "Variable"'
         )
     return str(name)
 

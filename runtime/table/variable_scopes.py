@@ -92,7 +92,7 @@ def _claimed(full: str) -> str:
         names = {one.table_name for one in tables()}
     if claimed.get(table, "" if table in names else full) != full:
         raise ValueError(
-            f"the table of the variable `{full}` would be `{table}`, which stands for "
+            f"the table of the variable `{full}` would have the name `{table}`, which is already that of "
             f"{f'`{claimed[table]}`' if table in claimed else 'another variable'}: give one of them another name"
         )
     claimed[table] = full

@@ -56,4 +56,4 @@ def test_a_layer_of_keras_takes_settings_with_all_rows(tmp_path: Path) -> None:
         installed.remove()
     assert [name for name in installed.tables if "on_disk" in name]
     (stays,) = installed.stay.values()
-    assert "late" in stays.table and "its settings let them begin on demand" in stays.reason
+    assert "late" in stays.table and "its settings ask for rows that begin on demand" in stays.reason

@@ -73,8 +73,8 @@ def for_file(path: Path, options: Options) -> Options:
     check_switches(target, wanted)
     if given.unbucket and target != options.target:
         raise MigrateError(
-            f"--unbucket: ids of `{target}` cannot begin as trained rows of buckets with their slots; leave it out, or "
-            "convert for the runtime"
+            f"--unbucket: new ids of `{target}` cannot begin with the trained row and slots of their bucket; "
+            "leave --unbucket out, or give --target runtime"
         )
     return replace(
         options,

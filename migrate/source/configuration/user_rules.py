@@ -30,7 +30,7 @@ def read_rule_file(path: str) -> RuleFile:
     try:
         data = read_regular(Path(path))
     except OSError as error:
-        raise MigrateError(f"{path}: the rules cannot be read ({error.strerror}); give a Python file") from error
+        raise MigrateError(f"{path}: cannot be read as rules ({error.strerror}); give a Python file") from error
     file = RuleFile(path, hashlib.sha256(data).hexdigest())
     if file not in _LOADED:
         _LOADED[file] = _run(file, data)
@@ -43,7 +43,7 @@ def rules_of(files: Sequence[RuleFile]) -> list[Rule]:
     for file in files:
         # Worker processes have not loaded the file yet.
         if file not in _LOADED and read_rule_file(file.path) != file:
-            raise MigrateError(f"{file.path}: changed while the rules were in use; run the command again")
+            raise MigrateError(f"{file.path}: was changed while this command ran; run it again")
         for rule in _LOADED[file]:
             if rule.id in by_id:
                 raise MigrateError(f"{file.path}: another file also has a rule `{rule.id}`; change one of the two ids")

@@ -220,7 +220,7 @@ def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
         yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:
         if (place.path, place.line, place.end_line) not in covered:
-            verdict = f"{how} with the table" if moves else "convertible, but the table has other blockers"
+            verdict = f"{how} with the table" if moves else "convertible, but something else keeps the table unchanged"
             yield _Use(place, f"lookup: {verdict}", kept.get(place))
 
 
@@ -241,7 +241,7 @@ def _sentence(finding: Finding) -> str:
     reason = f": {finding.reason}" if finding.reason else ""
     action = f"; remedy: {finding.action}" if finding.action else ""
     assumed = f"; assumes: {', '.join(finding.assumptions)}" if finding.assumptions else ""
-    decided = f"; decided by a run: {', '.join(finding.evidence)}" if finding.evidence else ""
+    decided = f"; decided by a recorded run: {', '.join(finding.evidence)}" if finding.evidence else ""
     return f"{finding.rule}: {finding.message}{reason}{action}{assumed}{decided}"
 
 

@@ -96,14 +96,14 @@ class _Scope:
     def _count(self, outside: int) -> Finding:
         where = f"{outside} of {len(self.project.files)} files"
         return self._note(
-            self.entries[0], f"{where} are outside: left unchanged, and not judged", f"not reached from {self._names}"
+            self.entries[0], f"{where} are outside: left unchanged, and not analysed", f"not reached from {self._names}"
         )
 
     def _use(self, path: str, used: str) -> Finding:
-        action = "run it with the converted files, or add it to --entry"
+        action = "add it to --entry, or test that it still runs with the converted files"
         return self._note(
             path,
-            "outside of the entry points: left unchanged, and not judged",
+            "outside of the entry points: left unchanged, and not analysed",
             f"it imports `{used}`, which is converted",
             action,
         )

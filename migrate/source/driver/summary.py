@@ -109,7 +109,7 @@ def _assumed(findings: list[Finding]) -> Iterator[str]:
     places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for finding in findings:
         said = [("assumed", one) for one in finding.assumptions] + [
-            ("decided by a run", one) for one in finding.evidence
+            ("decided by a recorded run", one) for one in finding.evidence
         ]
         for kind, text in said if finding.state in DONE else ():
             places[kind, text][_line(finding.location)] = None

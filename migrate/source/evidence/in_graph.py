@@ -120,7 +120,9 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         if before is None or before.verdict not in _OPEN:
             return result
         said = [
-            f"in the graph `{one.name}` stays: {one.stays} ({run.place})" for run, one in site.variables if one.stays
+            f"`{one.name}` stays a variable in the graph of a recorded run: {one.stays} ({run.place})"
+            for run, one in site.variables
+            if one.stays
         ]
         kept = replace(before, reasons=tuple(dict.fromkeys([*before.reasons, *said])))
         return replace(result, tables=tuple(kept if one is before else one for one in result.tables))
@@ -132,11 +134,13 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         "table",
         State.APPLIED,
         site.place,
-        f"{names} {'moves' if len(site.names) == 1 else 'move'} in the graph",
-        "; ".join(before.reasons) if before is not None else "the source shows no lookup of it",
+        f"{names} {'becomes a table' if len(site.names) == 1 else 'become tables'} in the graph when the program runs",
+        "; ".join(before.reasons) if before is not None else "the source shows no lookup of such a variable",
         applicability=Applicability.IN_GRAPH,
         table=record.name,
-        evidence=tuple(dict.fromkeys(f"the graph of {run.place} moves it" for run, _ in site.variables)),
+        evidence=tuple(
+            dict.fromkeys(f"it became a table in the recorded graph of {run.place}" for run, _ in site.variables)
+        ),
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
     return replace(result, tables=tuple(tables), findings=_sorted([*result.findings, finding]))
@@ -155,7 +159,9 @@ def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> Sou
         reason,
         action,
         evidence=tuple(
-            dict.fromkeys(f"the graph of {run.place} shows it" for site in sites for run, _ in site.variables)
+            dict.fromkeys(
+                f"the recorded graph of {run.place} shows this" for site in sites for run, _ in site.variables
+            )
         ),
     )
     return replace(result, findings=_sorted([*result.findings, finding]))
@@ -192,7 +198,7 @@ def _with_line(result: SourceResult, names: Sequence[str], modules: set[str]) ->
         "import",
         State.APPLIED,
         Location(result.path, max(above, 1), max(above, 1)),
-        f"`rewriter.install` moves {plural(len(names), 'variable')} when the program runs",
+        f"`rewriter.install` replaces {plural(len(names), 'variable')} by tables when the program runs",
         applicability=Applicability.IN_GRAPH,
         after=new,
     )

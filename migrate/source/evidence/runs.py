@@ -52,15 +52,16 @@ def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
     record = load_record(path)
     if record.faults:
         raise MigrateError(
-            f"{place}: the tracer failed in that run ({record.faults[0]}), so the record may lack graphs; report it, "
-            "and convert without the record"
+            f"{place}: `migrate trace` failed in that run ({record.faults[0]}), so the record may lack graphs; "
+            "report this as a bug, and convert without --evidence"
         )
     resolved = {shown: file.resolve() for shown, file in files.items()}
     root = _root(record, resolved)
     if root is None:
         some = ", ".join(sorted(record.files)[:3]) or "none"
         raise MigrateError(
-            f"{place}: the run's files ({some}) are not among the given ones; give the directory that was traced"
+            f"{place}: the files of the recorded run ({some}) are not among the given files; give the "
+            "directory that `migrate trace` ran in"
         )
     names = {shown: file.relative_to(root).as_posix() for shown, file in resolved.items() if file.is_relative_to(root)}
     names = {shown: name for shown, name in names.items() if name in record.files}

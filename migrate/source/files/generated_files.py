@@ -39,11 +39,11 @@ def left_out(path: str, written: bool = False) -> SourceResult:
         "file",
         State.NOTED,
         Location(path, 0, 0),
-        "a generated file, skipped",
+        "skipped, as it is a generated file",
         reason=(
-            "`migrate convert` wrote it, and nobody changed it; give its directory to have it judged"
+            "`migrate convert` wrote it, and nobody has changed it since; to convert it again, give its directory"
             if written
-            else "its generator would overwrite the result; --include-generated converts such files as well"
+            else "its generator would overwrite the result; give --include-generated to convert such files, too"
         ),
     )
     return SourceResult(path, "other", "", "", with_ids([finding]))

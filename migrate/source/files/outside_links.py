@@ -17,6 +17,6 @@ def not_followed(path: str, target: str) -> SourceResult:
         Location(path, 0, 0),
         "a link out of the given directory, not followed",
         reason=f"it leads to {target}",
-        action="give that path, too, if it is to be converted",
+        action="to convert that file, give its path, too",
     )
     return SourceResult(path, "other", "", "", with_ids([finding]))

@@ -117,8 +117,8 @@ def _all_of(journal: Journal) -> list[_Stored]:
     for entry in journal.entries:
         if not is_walked(journal.root, journal.path_of(entry)):
             raise MigrateError(
-                f"{journal.root / PLACE}: names `{entry.path}`, which is hidden or of an environment; name the files "
-                "to revert, or remove the entry"
+                f"{journal.root / PLACE}: names `{entry.path}`, which is hidden or belongs to a virtual "
+                "environment; name the files to revert, or remove the entry"
             )
     return _of_journal(journal)
 

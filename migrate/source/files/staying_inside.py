@@ -25,9 +25,9 @@ def named_inside(root: Path, name: str, by: str) -> Path:
     """
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\0" in name:
-        raise MigrateError(f"{by}: names `{name}`, which is outside of {root}; remove what names it")
+        raise MigrateError(f"{by}: names `{name}`, which is outside of {root}; remove that entry")
     if _NEVER in map(str.lower, parts):
-        raise MigrateError(f"{by}: names `{name}`, which git obeys; remove what names it")
+        raise MigrateError(f"{by}: names `{name}`, which changes what git does; remove that entry")
     check_inside(root, root / name)
     return root / name
 

@@ -188,7 +188,7 @@ class Escapes:
 
     def hand(self, callee: Value, arguments: Arguments, site: cst.CSTNode) -> None:
         """Record that the arguments of a call escape, and open the functions among them."""
-        reason = "code that is not seen may call it"
+        reason = "code that is not analysed may call it"
         for one in arguments:
             if one.node is not None:
                 self.program.given.add(one.node)

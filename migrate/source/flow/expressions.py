@@ -79,7 +79,7 @@ class Expressions:
         elif node.value in _NAMES:  # assumes that star imports do not rebind builtins
             self._builtin(node.value, out)
         else:
-            self.graph.put(out, program.unknown(node, f"nothing that is read binds `{node.value}`"))
+            self.graph.put(out, program.unknown(node, f"no code of the given files binds `{node.value}`"))
 
     def _builtin(self, name: str, out: Variable) -> None:
         self.graph.put(out, self.program.symbol(f"builtins.{name}"))

@@ -30,8 +30,8 @@ from migrate.source.flow.values import (
 from migrate.source.syntax.tree import Tree
 
 #: Reasons of `Unknown` values that stand for what unanalysed code may store.
-RENAMED = "code that is not seen may change the names of this file"
-REPLACED = "code that is not seen may put something else there"
+RENAMED = "code that is not analysed may change the names of this file"
+REPLACED = "code that is not analysed may put something else there"
 #: Resolves a qualified name that a file uses: the file that defines it and the name there; None if it is external.
 Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 

@@ -119,7 +119,7 @@ class ValueFlow:
             for node in empty:
                 variable = program.known(node)
                 if variable is not None and not variable.values:
-                    reason = "nothing that is read gives it a value"
+                    reason = "no code of the given files gives it a value"
                     program.graph.put(variable, program.unknown(node, reason))
             self._solve()
 

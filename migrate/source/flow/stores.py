@@ -33,7 +33,7 @@ class Stores:
         elif isinstance(holder, Holder | Class | Function):
             self.graph.edge(value, program.written(holder, name))
             if name in {"__class__", "__bases__", "__dict__", "__mro__"}:
-                unknown = program.unknown(holder.node, "what it has is replaced as a whole")
+                unknown = program.unknown(holder.node, "all of its content is replaced at once")
                 self.graph.put(program.written(holder, ANY), unknown)
             if isinstance(holder, Holder) and holder.cls is not None:
                 self._setters(holder.cls, holder, name, value)

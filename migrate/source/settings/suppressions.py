@@ -135,9 +135,9 @@ def _without_effect(
         if unknown:
             reason = f"unknown rule `{unknown[0]}`; {nearest(unknown[0], known)}"
         elif comment.rules:
-            reason = f"nothing on its line concerns {' or '.join(f'`{rule}`' for rule in comment.rules)}"
+            reason = f"no finding on its line is of the rule {' or '.join(f'`{rule}`' for rule in comment.rules)}"
         elif comment.lines & made:
-            reason = "its line is converted together with its tables; put the comment where they are created"
+            reason = "this line is converted together with its tables; put the comment on the line that creates them"
         elif comment.text.endswith("-file"):
             reason = "it must be on a line of its own"
         where = Location(path, comment.line, comment.line)

@@ -183,7 +183,10 @@ class Conversions:
         asked = {path: self._options(path, options) for path in paths}
         if len({(one.target, one.switches) for one in asked.values()}) > 1:
             names = ", ".join(sorted(asked))
-            raise MigrateError(f"{names} belong together and have different targets or switches; give them the same")
+            raise MigrateError(
+                f"{names} belong to one program, but have different targets or switches in the configuration; "
+                "give them the same"
+            )
 
     def _tree(self, path: str) -> Tree | None:
         """Return the parsed file, or None when it cannot be read; its own conversion reports that."""

@@ -36,8 +36,8 @@ class FirstRows:
         initializer = initializers_of(path).get(table)
         if initializer is None:
             raise CheckpointError(
-                f"{path} has no row for {count} ids of `{table}`, and {path}.meta, which says what they begin with, is "
-                "missing: put the file that the Saver wrote beside the checkpoint"
+                f"{path} has no row for {count} ids of `{table}`, and their initial values are not known "
+                f"without {path}.meta: put that file, which the Saver wrote, beside the checkpoint"
             )
         self._attributes: dict[str, Any] = {
             "table_name": table,

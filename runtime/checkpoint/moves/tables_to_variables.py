@@ -79,8 +79,8 @@ def move_tables(
     bundle = Bundle(source)
     if _tf_private.OBJECT_GRAPH_KEY in bundle:
         raise CheckpointError(
-            f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): read the rows in its own program, by "
-            "table.snapshot(), and assign them to the variable"
+            f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): read the rows in the program "
+            "that saved it, by table.snapshot(), and assign them to the variable"
         )
     wanted = None if like is None else Bundle(like)
     reader, done, taken, written = BlockReader(bundle), [], set[str](), set[str]()
@@ -128,8 +128,8 @@ def _others(bundle: Bundle, rest: Sequence[str], wanted: Bundle | None, written:
 def _one_of(bundle: Bundle, names: Sequence[str]) -> str:
     if len({float(bundle.read(name)) for name in names}) > 1:
         raise CheckpointError(
-            f"{bundle.path} has different step counts in {', '.join(sorted(names))}: the table and the other variables "
-            "were not trained by one Adam, so one variable cannot continue both"
+            f"{bundle.path} has different step counts in {', '.join(sorted(names))}: the table and the other "
+            "variables were trained by different Adam optimizers, and one variable cannot continue both"
         )
     return min(names, key=len)
 
@@ -194,8 +194,9 @@ class _Table:
         rule, variable, slots = self._head.optimizer, self._back.variable, slot_names(self._head)
         if len(sets_of(kind := int(self._head.meta[4]))) > 1 or kind not in UPDATE_RULES:
             raise CheckpointError(
-                f"the table `{self._back.table}` has slots of several optimizers, {rule}, which have no names as those "
-                "of a variable here: read its rows in its own program, by table.snapshot(), and assign them"
+                f"the table `{self._back.table}` has slots of several optimizers, {rule}, which cannot be "
+                "written as slots of a variable: read its rows in the converted program by table.snapshot(), "
+                "and assign them"
             )
         known = stated(self._reader.bundle, self._back.table) if like is None else {}
         if len(known) == len(slots) + 1 and known[0][0] == variable:
@@ -263,9 +264,9 @@ class _Table:
         if self._buckets is None:
             if of_bucket.any():
                 raise CheckpointError(
-                    f"the ids of the table `{self._back.table}` have rows of their own, in place of buckets, and "
-                    f"{self._reader.bundle.path}, of an earlier version, does not say how buckets follow from ids: "
-                    "restore it in the converted program, and give the checkpoint that this saves next"
+                    f"{self._reader.bundle.path} was saved by an earlier version, and does not say which "
+                    f"buckets the ids of the table `{self._back.table}` had: restore it in the converted "
+                    "program, and give the checkpoint that this program saves next"
                 )
             return keys, of_bucket, of_bucket
         apart = ~of_bucket & ~((keys >= 0) & (keys < self._buckets.start))

@@ -123,7 +123,8 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
         if move.buckets.rows != len(rows):
             raise CheckpointError(
                 f"`{move.variable}` of {bundle.path} has {len(rows)} rows, and the table `{move.table}` with "
-                f"{move.buckets} divides ids into {move.buckets.rows}: create it with as many as the variable has"
+                f"{move.buckets} divides ids into {move.buckets.rows}: create the table with as many buckets as "
+                "the variable has rows"
             )
         meta = divided(meta, move.buckets)
     empty = np.zeros([len(rows), 0], np.float32)
@@ -141,8 +142,9 @@ def _counters(tensors: Mapping[str, Any], like: Bundle | None, source: str) -> d
     counted = {power: tensors[name] for name, power in powers.items()}
     if any(not np.array_equal(tensors[name], counted[power]) for name, power in powers.items()):
         raise CheckpointError(
-            f"{source} has different step counts in {', '.join(sorted(powers))}, and which are those of the tables is "
-            "not known: fill the tables in the converted program with warm_start(table, path, variable_name)"
+            f"{source} has different step counts in {', '.join(sorted(powers))}, and it is not known which of "
+            "them counts the steps of the tables: fill the tables in the converted program with "
+            "warm_start(table, path, variable_name)"
         )
     if like is None:
         return {f"{scope}/{power}": value for scope in _SCOPES for power, value in counted.items()}

@@ -200,7 +200,7 @@ def _heed_joint_mode(name: str, filtered: bool) -> None:
     if filtered:
         raise ValueError(
             f"TF_EMBEDDING_FBJ_OPT lets lookups admit keys of the filtered EmbeddingVariable `{name}` within a step, "
-            "which is not supported: unset it, and updates admit them"
+            "which is not supported: unset it, so that updates admit keys"
         )
     _log.warning("TF_EMBEDDING_FBJ_OPT has no effect: updates create the keys of `%s`, with the same values", name)
 

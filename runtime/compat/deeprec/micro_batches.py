@@ -51,8 +51,8 @@ def require(graph: Any, number: int) -> None:
     numbers = graph.get_collection(_MADE)
     if number > 1 and any(one != number for one in numbers):
         raise ValueError(
-            f"micro_batch_num is {number}, but an optimizer of the graph has got gradients of {max(numbers)} batches: "
-            "set it in tf.ConfigProto before minimize or apply_gradients is called"
+            f"micro_batch_num is {number}, but an optimizer of the graph was created for {max(numbers)} "
+            "micro-batches: set micro_batch_num in tf.ConfigProto before minimize or apply_gradients is called"
         )
 
 

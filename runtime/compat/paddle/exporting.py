@@ -86,9 +86,9 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
         if "untracked" not in str(error):
             raise
         raise ValueError(
-            f"paddle.jit.save cannot export {type(layer).__name__}, because a layer or weight that it uses is none of "
-            "its own, as one in a plain list: hold layers in paddle.nn.LayerList, and weights in "
-            "paddle.nn.ParameterList"
+            f"paddle.jit.save cannot export {type(layer).__name__}, because it uses a layer or weight that it "
+            "does not own, such as one in a plain list: put layers into a paddle.nn.LayerList, and weights "
+            "into a paddle.nn.ParameterList"
         ) from error
     finally:
         for inner, training in modes:

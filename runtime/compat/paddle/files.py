@@ -100,13 +100,13 @@ def set_weight(weight: Weight, name: str, values: Mapping[str, Any]) -> None:
     if tuple(array.shape) != weight.declared_shape:
         raise ValueError(
             f"set_state_dict got values of shape {list(array.shape)} for the weight `{name}` of shape "
-            f"{list(weight.declared_shape)}: make the model with the sizes that they were saved with"
+            f"{list(weight.declared_shape)}: create the model with the sizes of the saved values"
         )
     more = values.get(beyond(name))
     if more is not None and "buckets" in more and not (isinstance(weight, TableWeight) and frees(weight)):
         raise ValueError(
-            f"set_state_dict got rows of single ids for the weight `{name}`, saved in place of {more['buckets']} "
-            "buckets: run the program with unbucket, as when it was saved"
+            f"set_state_dict got rows of single ids for the weight `{name}`, in place of {more['buckets']} "
+            "buckets: run the program with unbucket, as the program that saved them"
         )
     if isinstance(weight, TableWeight):
         weight.forget_own_rows()

@@ -105,8 +105,8 @@ def set_default_dtype(d: Any) -> None:
 
 #: What a program is told that reads an element in a graph.
 NO_ELEMENTS = (
-    "an element of a tensor is read while the network becomes a graph: compute with tensors, such as by paddle.where, "
-    "or leave it out where `self.training` is False"
+    "Python code reads a value of a tensor, and has none while the network is traced into a graph: compute "
+    "with tensors, such as by paddle.where, or skip this code where `self.training` is False"
 )
 
 

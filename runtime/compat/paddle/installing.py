@@ -37,8 +37,8 @@ def install(unbucket: bool = False) -> None:
     if _changes:  # a program's tensors and classes are those of the first time
         if unbucket and not _unbucket:
             raise InstalledOtherwise(
-                "the façade of Paddle was installed with buckets, and install(unbucket=True) comes later: give the "
-                "first call unbucket=True, or the command --unbucket"
+                "install(unbucket=True) was called after an install() without it: give the first call "
+                "unbucket=True, or the command --unbucket"
             )
         return
     if "paddle" in sys.modules:

@@ -96,8 +96,8 @@ def _set_lr(self: Optimizer, value: float) -> None:
         raise RuntimeError(f"{self._name} has a scheduler, which sets its rate: call the scheduler's step")
     if isinstance(self, Momentum) and self.rules() and float(value) != self._learning_rate:
         raise ValueError(
-            f"{self._name} trains tables, whose momentum keeps the earlier learning rate: create their embeddings with "
-            "nn.Embedding(..., table=False), or keep the rate"
+            f"{self._name} trains tables, and their momentum would keep the earlier learning rate: create their "
+            "embeddings with nn.Embedding(..., table=False), or do not change the rate"
         )
     self._learning_rate = float(value)
 

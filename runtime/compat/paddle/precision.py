@@ -36,7 +36,8 @@ def decorate(models: Any, optimizers: Any = None, level: str = "O1", dtype: str 
     """
     if level == "O2":
         raise ValueError(
-            "paddle.amp.decorate got level='O2', and weights have two bytes on GPUs alone: give level='O1'"
+            "paddle.amp.decorate got level='O2', by which weights have two bytes, and this works on GPUs "
+            "alone: give level='O1'"
         )
     return models if optimizers is None else (models, optimizers)
 

@@ -120,8 +120,8 @@ def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
     """
     if isinstance(self, TableWeight) and self.built and frees(self) and len(self.own_rows()[0]):
         raise ValueError(
-            f"the embedding `{self.name}` has rows of single ids in place of buckets, which a deep copy cannot "
-            "hold: load the state_dict of the model into a newly created model"
+            f"the embedding `{self.name}` has rows of single ids in place of buckets, and a deep copy would "
+            "lack them: load the state_dict of the model into a newly created model"
         )
     copied = copy.copy(self)
     memo[id(self)] = copied

@@ -155,8 +155,8 @@ class DynamicVariable(metaclass=_Made):
     def to_static(self, indices: Any = None, lookup_only: bool = False) -> NoReturn:
         """Raise: optimizers update the rows in the table itself."""
         raise NotImplementedError(
-            f"the DynamicVariable `{self.table.table_name}` has no static form; updates need none here: read rows "
-            "with sparse_read(indices), set them with sok.assign(variable, indices, values)"
+            f"the DynamicVariable `{self.table.table_name}` has no static form, which optimizers do not need "
+            "here: read rows with sparse_read(indices), and set them with sok.assign(variable, indices, values)"
         )
 
     to_dynamic = to_static

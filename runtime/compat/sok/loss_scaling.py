@@ -21,8 +21,9 @@ class LossScaleOptimizer:
         """
         if isinstance(loss_scale, bool) or not isinstance(loss_scale, (int, float)) or not loss_scale > 0:
             raise ValueError(
-                f"the loss scale of sok's LossScaleOptimizer must be a number above 0: got {loss_scale!r}; give one, "
-                "such as 1024, since each rank would decide for itself which steps a dynamic one skips"
+                f"the loss scale of sok's LossScaleOptimizer must be a number above 0: got {loss_scale!r}; give "
+                "one, such as 1024, since with a dynamic scale each rank would decide for itself which steps "
+                "to skip"
             )
         self._optimizer, self._scale = optimizer, float(loss_scale)
 

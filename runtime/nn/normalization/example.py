@@ -74,7 +74,7 @@ class _InstanceNorm(Layer):
         """
         super().__init__()
         if (weight_attr is False) != (bias_attr is False):
-            raise ValueError(f"{type(self).__name__} leaves out one of scale and bias: leave out both or none")
+            raise ValueError(f"{type(self).__name__} has one of scale and bias alone: give both, or neither")
         self._epsilon, shape = epsilon, [num_features]
         self.scale = self.create_parameter(shape, weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter(shape, bias_attr, is_bias=True)

@@ -230,8 +230,9 @@ class Optimizer:
         because = self.why_no_table(weight, group) if weight.is_table else ""
         if because:
             raise ValueError(
-                f"{self._name} cannot train the table `{weight.label}`, because {because}, and a table only changes "
-                "rows that it looks up: make the embedding with Embedding(..., table=False)"
+                f"{self._name} cannot train the table `{weight.label}`, because {because}, and a step changes "
+                "only the rows of a table that were looked up: create the embedding with Embedding(..., "
+                "table=False)"
             )
 
     def why_no_table(self, weight: Weight, group: Group) -> str:

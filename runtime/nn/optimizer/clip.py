@@ -44,7 +44,8 @@ class ClipGradByValue(ClipGradBase):
             if weight.is_table and not self.min <= 0.0 <= self.max:
                 raise ValueError(
                     f"ClipGradByValue({self.max}, {self.min}) changes gradients of 0, but of the table "
-                    f"`{weight.label}` only rows of a batch have gradients: make it with Embedding(..., table=False)"
+                    f"`{weight.label}` only rows of a batch have gradients: create it with Embedding(..., "
+                    "table=False)"
                 )
         # A row that is not in the batch has a gradient of 0, which such limits keep.
         return [mapped(gradient, lambda values: tf.clip_by_value(values, self.min, self.max)) for _, gradient in pairs]

@@ -56,8 +56,8 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
         beyond = places[(places < 0) | (places >= count)]
         if len(beyond):
             raise ValueError(
-                f"the table `{one.path}` has a row of the id {beyond[0]}, and the model's embedding ends at "
-                f"{count - 1}: give it as many num_embeddings as there are ids"
+                f"the table `{one.path}` has a row of the id {beyond[0]}, but the largest id of the model's "
+                f"embedding is {count - 1}: give the embedding as many num_embeddings as there are ids"
             )
         for number, (name, start) in enumerate(zip(one.names, one.rule.starts, strict=True)):
             values = np.full(one.weight.declared_shape, start, np.float32)
@@ -131,13 +131,14 @@ def _checked(
         if shape is None:
             kept = ", ".join(slot for of, slot in shapes if of == path) or "nothing"
             raise ValueError(
-                f"{kind} keeps no `{name}` of the weight `{path}`, but {kept}: make the optimizer that the slots are of"
+                f"{kind} keeps no `{name}` of the weight `{path}`, but {kept}: create the optimizer to "
+                "which these slots belong"
             )
         array = np.asarray(value, np.float32)
         if array.shape != shape and not (array.size == 1 and shape == ()):
             raise ValueError(
                 f"the slot `{name}` of the weight `{path}` has shape {list(shape)}, but its values have shape "
-                f"{list(array.shape)}: make the model with the sizes that they were saved with"
+                f"{list(array.shape)}: create the model with the sizes of the saved values"
             )
         given[path, name] = array.reshape(shape)
     begun = {path for path, _ in given}

@@ -102,7 +102,10 @@ def samples(dataset: Any, feeds: Sequence[Any], size: int | None) -> tf.data.Dat
     def flat(*items: Any) -> tuple[tf.Tensor, ...]:
         arrays = tf.nest.flatten(items)
         if len(arrays) != len(feeds):
-            raise ValueError(f"a sample has {len(arrays)} arrays, and the program is fed with {len(feeds)}")
+            raise ValueError(
+                f"a sample has {len(arrays)} arrays, and the program is fed with {len(feeds)}: give the reader "
+                "and create_feeds the same arrays"
+            )
         found: list[tf.Tensor] = []
         for array, feed in zip(arrays, feeds, strict=True):
             inner = [-1 if one is None else one for one in feed.shape[1:]]

@@ -71,7 +71,9 @@ class StaticTraining:
             raise ValueError(f"the configuration has no data for {kind}: give runner.{kind}_data_dir")
         place = self.data_folder / where
         if not place.is_dir():
-            raise ValueError(f"there is no folder {place} with data for {kind}: give the data_folder it lies in")
+            raise ValueError(
+                f"there is no folder {place} with data for {kind}: give as `data_folder` the folder that holds it"
+            )
         files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
         given = self.config.get(f"runner.{kind}_batch_size")
         size = None if given is None else int(given)

@@ -131,7 +131,10 @@ def _number(value: Any) -> Array:
 
 def _check_keys(given: Any, first: Mapping[Any, Any]) -> None:
     if not isinstance(given, Mapping) or given.keys() != first.keys():
-        raise ValueError(f"samples have other keys than the first, which has {', '.join(map(str, first))}: give these")
+        raise ValueError(
+            f"samples have other keys than the first, which has {', '.join(map(str, first))}: give all samples "
+            "the same keys"
+        )
 
 
 def _flat(batch: Any, like: Any) -> list[Array]:

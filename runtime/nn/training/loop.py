@@ -110,7 +110,9 @@ class Training:
             sys.path.insert(0, str(self.folder.resolve()))
         place = self.data_folder / where
         if not place.is_dir():
-            raise ValueError(f"there is no folder {place} with data for {kind}: give the data_folder it lies in")
+            raise ValueError(
+                f"there is no folder {place} with data for {kind}: give as `data_folder` the folder that holds it"
+            )
         files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
         dataset = importlib.import_module(reader).RecDataset(files, self.config)
         size = self.config.get(f"runner.{kind}_batch_size")  # without one, the reader makes whole batches

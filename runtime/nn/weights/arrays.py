@@ -95,8 +95,8 @@ def _check_paths(weights: Mapping[str, Weight], arrays: Mapping[str, Any]) -> No
     unknown = [path for path in arrays if path not in weights]
     if unknown:
         raise ValueError(
-            f"the model has no weight `{unknown[0]}`: leave out what it does not have, or load it into the model that "
-            f"has it (this one has {', '.join(weights)})"
+            f"the model has no weight `{unknown[0]}`: leave out such values, or load them into the model that "
+            f"has these weights (this one has {', '.join(weights)})"
         )
     found = {id(weights[path]) for path in arrays}
     missing = [path for path, weight in weights.items() if id(weight) not in found]
@@ -110,7 +110,7 @@ def _checked(path: str, weight: Weight, value: Any) -> Array:
     if array.shape != weight.declared_shape:
         raise ValueError(
             f"the weight `{path}` has shape {list(weight.declared_shape)}, but its values have shape "
-            f"{list(array.shape)}: make the model with the sizes that they were saved with"
+            f"{list(array.shape)}: create the model with the sizes of the saved values"
         )
     return array
 

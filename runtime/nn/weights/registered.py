@@ -40,7 +40,9 @@ class Registered:
         own = kinds[kind] if kind is not None else None
         if kind is not None:
             if own is None:
-                raise ValueError(f"{type(self).__name__} assigns `{name}` too early: {_FIRST}")
+                raise ValueError(
+                    f"{type(self).__name__} assigns the layer or weight `{name}` before super().__init__(): {_FIRST}"
+                )
             self._forget(name, own)
             own[name] = value
             return

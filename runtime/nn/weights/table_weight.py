@@ -101,8 +101,8 @@ class TableWeight(Weight):
             )
         if self.gives_up != gives_up:
             raise ValueError(
-                f"the embedding `{self.name}` gets ids that are divided by its {rows} rows, and others: divide both "
-                "in the same way, or run the program without unbucket"
+                f"the embedding `{self.name}` gets ids that are divided by its {rows} rows, and ids that are "
+                "not: divide all of them, or run the program without unbucket"
             )
 
     def rows(self, ids: Any, training: bool) -> Any:
@@ -202,8 +202,8 @@ class TableWeight(Weight):
             hold_as_variable(self, "its whole matrix is read")
             return tf.convert_to_tensor(self.variable)
         raise ValueError(
-            f"the weight `{self.path or 'of an embedding'}` is a table, whose rows are only looked up: make the "
-            "layer with nn.Embedding(..., table=False) to compute with the whole matrix"
+            f"the weight `{self.path or 'of an embedding'}` is a table, whose rows can only be looked up: to "
+            "compute with the whole matrix, create the layer with nn.Embedding(..., table=False)"
         )
 
 
@@ -220,8 +220,8 @@ def hold_as_variable(weight: TableWeight, why: str) -> None:
         if beyond or slots.shape[1]:
             has = f"a row of the id {beyond[0]}" if beyond else "been trained"
             raise ValueError(
-                f"the embedding `{name}` has {has}, and cannot become a variable now, although {why}: make it with "
-                "nn.Embedding(..., table=False)"
+                f"the embedding `{name}` has {has}, so it cannot become a variable any more, which it must, "
+                f"because {why}: create it with nn.Embedding(..., table=False)"
             )
         values = weight.rows(tf.range(weight.declared_shape[0], dtype=tf.int64), training=False)
         weight.initializer = Assign(values.numpy())
@@ -255,6 +255,6 @@ def _table_name(path: str) -> str:
     try:
         return scoped_name(name)
     except ValueError as error:  # `a.b` and `a_b` would be the same table
-        if "stands for" not in str(error):
+        if "is already that of" not in str(error):
             raise
         return scoped_name(f"{name}_{len(tables())}")

@@ -146,8 +146,8 @@ class Weight:
 
         if self.built and not tf.executing_eagerly():
             raise ValueError(
-                f"the weight `{self.path}` is in the graph, so set_value cannot change what it begins with: call it "
-                "before build, or give the values to runtime.nn.load_weights"
+                f"the weight `{self.path}` is in the graph already, so set_value cannot change its initial "
+                "value: call it before build, or give the values to runtime.nn.load_weights"
             )
         given = Assign(value)
         if given.shape != self.declared_shape:

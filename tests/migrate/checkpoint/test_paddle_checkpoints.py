@@ -435,4 +435,4 @@ def test_weights_in_plain_lists_begin_anew_and_rows_beyond_are_refused(tmp_path:
     data.write_text(data.read_text().replace(" 7 ", " 70 "))
     go_on(second, tmp_path)
     why = refused(tmp_path / "model.ckpt-2", tmp_path / "back.pdparams", "--converted", second, "--like", saved)
-    assert "the table `items.weight` has a row of the id 70, and the model's embedding ends at 29" in why
+    assert "the table `items.weight` has a row of the id 70, but the largest id of the model's embedding is 29" in why

@@ -52,9 +52,9 @@ def test_a_table_that_stays(model: Path) -> None:
     for line in (5, 7, 10):
         text = explain(line)
         assert "Table `item`, created at line 5: left unchanged\n" in text
-        assert "\n  line 7: lookup: convertible, but the table has other blockers\n" in text
+        assert "\n  line 7: lookup: convertible, but something else keeps the table unchanged\n" in text
         assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
-        assert "; remedy: keep this table dense\n" in text
+        assert "; remedy: leave the variable unchanged\n" in text
 
 
 def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -> None:

@@ -105,10 +105,10 @@ def test_modules_in_the_working_directory_are_not_imported(tree: Path) -> None:
         ("sub/../../victim/rc", "is outside of"),
         ("link/rc", "a link leads to"),
         ("rc.py", "a link leads to"),
-        (".git/config", "which git obeys"),
-        ("sub/.GIT/hooks/pre-commit", "which git obeys"),
-        (".venv/lib/x.py", "is hidden or of an environment"),
-        ("env/x.py", "is hidden or of an environment"),
+        (".git/config", "which changes what git does"),
+        ("sub/.GIT/hooks/pre-commit", "which changes what git does"),
+        (".venv/lib/x.py", "is hidden or belongs to a virtual environment"),
+        ("env/x.py", "is hidden or belongs to a virtual environment"),
         ("", "is outside of"),
     ],
 )
@@ -154,7 +154,7 @@ def test_in_place_follows_no_link_out_of_the_tree(tree: Path) -> None:
     other.write_text(GOOD)
     (tree / "link.py").symlink_to(other)
     done = migrate(["convert", ".", "--in-place"], tree)
-    assert done.code == 0 and f"not followed: it leads to {other}; give that path, too, if it is to be" in done.err
+    assert done.code == 0 and f"not followed: it leads to {other}; to convert that file, give its path" in done.err
     assert other.read_text() == GOOD != (tree / "good.py").read_text()
 
 

@@ -102,7 +102,7 @@ def test_a_model_without_tables_and_a_folder_without_model(graph: tf.Graph, tmp_
     ids = v1.placeholder(tf.float32, [None])
     save_graph(tmp_path / "model", {"ids": ids}, {"rows": ids * v1.get_variable("w", [])})
     with pytest.raises(
-        MigrateError, match="model: has no table that its signatures look up: serve it without freezing"
+        MigrateError, match="model: has no signature that looks up a table: serve it as it is, without freezing"
     ):
         frozen(tmp_path / "model")
     with pytest.raises(MigrateError, match=r"none: has no saved_model.pb; give the directory of a SavedModel"):

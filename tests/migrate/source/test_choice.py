@@ -146,7 +146,7 @@ def test_a_comment_on_another_line_makes_a_note_of_what_is_found_there() -> None
     ("comment", "says"),
     [
         ("# migrate: ignore", "no table is created"),
-        ("# migrate: ignore[tf-gather]", "nothing on its line concerns `tf-gather`"),
+        ("# migrate: ignore[tf-gather]", "no finding on its line is of the rule `tf-gather`"),
         ("# migrate: ignore[tf-gahter]", "did you mean tf-gather?"),
         ("# migrate: ignore-file", "line of its own"),
     ],

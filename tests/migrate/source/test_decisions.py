@@ -24,7 +24,7 @@ LAYER = (
 #: Name -> a program of which a table needs a decision, and is kept all the same; and why.
 KEPT = {
     "two optimizers": (DOUBT + MADE + LOOKUP + f"def a():\n    {STEP}def b():\n    {SECOND.format('')}a()\nb()\n",
-                       "their order decides"),
+                       "depends on their order"),
     "one name twice": (DOUBT + "with tf.variable_scope('s', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
                        + "    V = tf.get_variable('w', [9, 4])\n    f = tf.matmul(V, V, transpose_b=True)\n" + TRAIN,
                        "created twice"),

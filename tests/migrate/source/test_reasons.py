@@ -25,7 +25,7 @@ CASES = {
         MADE + "P = [W]\ndef f(t):\n    return tf.nn.embedding_lookup(t, ids)\ne = f(P) + f(P[0])\n",
         "what this does with the table is not analysed"),
     "an optimizer that is wrapped": (
-        MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it is not a stock optimizer that a statement"),
+        MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it is not an optimizer of TensorFlow that a statement"),
 }  # fmt: skip
 
 

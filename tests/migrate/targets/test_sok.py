@@ -93,7 +93,7 @@ def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("product", "says"),
     [
-        ("    rows = tf.reduce_sum(tf.matmul(tf.one_hot(f(features), 20), W), 1)", "needed twice"),
+        ("    rows = tf.reduce_sum(tf.matmul(tf.one_hot(f(features), 20), W), 1)", "needs the ids twice"),
         ("    rows = tf.sparse.sparse_dense_matmul(f(features), W)", "bind the sparse tensor to a name"),
         (WIDE + "rows = tf.sparse.sparse_dense_matmul(wide, W, adjoint_a=True)", "adjoint"),
     ],

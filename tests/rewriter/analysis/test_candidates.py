@@ -55,7 +55,7 @@ def test_an_update_that_nobody_knows_is_named(graph: tf.Graph) -> None:
     v1.nn.embedding_lookup(table, ids)
     table.assign_sub(0.1 * table, name="mine")
     (refusal,) = rewrite(graph).refusals
-    assert "AssignSubVariableOp `mine` changes all its rows, and is no step that a table has" in str(refusal)
+    assert "AssignSubVariableOp `mine` changes all its rows in a way that no optimizer of tables does" in str(refusal)
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
@@ -69,7 +69,7 @@ def test_an_optimizer_that_tables_do_not_have_is_named(graph: tf.Graph, use_reso
     kind(var=given[0], m=given[1], lr=0.1, logbase=1.0, sign_decay=1.0, beta=0.9, grad=tf.convert_to_tensor(gradient))
     (refusal,) = rewrite(graph).refusals
     assert refusal.reason.startswith("PowerSign `")
-    assert "which tables do not have: train it with SGD, Momentum" in refusal.reason
+    assert "and tables do not have this optimizer: train it with SGD, Momentum" in refusal.reason
 
 
 @pytest.mark.parametrize("tied", [True, False], ids=["tied softmax", "lookups alone"])
@@ -107,7 +107,9 @@ def test_a_name_that_is_no_variable_is_an_error(graph: tf.Graph) -> None:
 def test_a_finalized_graph_is_left_alone(graph: tf.Graph) -> None:
     v1.nn.embedding_lookup(v1.get_variable("user", [10, 4]), v1.placeholder(tf.int64, [None]))
     graph.finalize()
-    with pytest.raises(RuntimeError, match="the graph is finalized: rewrite it before the session starts"):
+    with pytest.raises(
+        RuntimeError, match=r"the graph is finalized: call rewriter.rewrite\(\) before the session starts"
+    ):
         rewrite(graph)
 
 
@@ -120,7 +122,8 @@ def test_a_fetched_gather_that_cannot_read_the_table_says_what_to_fetch(graph: t
         session.run(v1.global_variables_initializer())
         assert session.run(rows).shape == (2, 4)
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match="reads a variable that has become a table: fetch `rec"
+            tf.errors.InvalidArgumentError,
+            match="reads a variable that has become a table, and cannot be fetched: fetch `rec",
         ):
             session.run(gather)
 
@@ -159,7 +162,7 @@ KEPT: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any] | None, str]] = {
     "FTRL": (
         (train.AdamOptimizer(), train.FtrlOptimizer(0.1)),
         None,
-        "FTRL writes rows from its state alone",
+        "FTRL computes rows from its slots alone",
     ),
 }
 

@@ -192,5 +192,7 @@ def test_a_reader_that_does_not_say_that_the_variable_is_gone_is_found(graph: tf
     before, plan, _ = _moved_variables_applied(graph, use_resource=use_resource)
     name = "model/user/Read/ReadVariableOp" if use_resource else "model/user"
     _tf_private.replace_controls(graph.get_operation_by_name(name), [])
-    with pytest.raises(RewriteError, match=f"`{name}` reads `model/user`, which became a table, but does not raise"):
+    with pytest.raises(
+        RewriteError, match=f"`{name}` reads `model/user`, which became a table, but does not fail when it runs"
+    ):
         check_readers(before, GraphView.of(graph), plan)

@@ -142,7 +142,7 @@ def test_what_layers_divide_parts(way: str, kind: str) -> None:
 
 
 def test_an_optimizer_that_needs_the_matrix_is_an_error() -> None:
-    with freed(), pytest.raises(ValueError, match="which the code of its optimizer does not train"):
+    with freed(), pytest.raises(ValueError, match="and the code of this optimizer would not train them"):
         steps(Plain(layers.Hashing(BUCKETS), MATRIX), tf.constant(TEXTS), LABELS[:, 0], "Ftrl")
 
 
@@ -175,7 +175,7 @@ def test_sparse_ids_keep_their_buckets() -> None:
         _, losses, _ = steps(Plain(layers.Hashing(BUCKETS), MATRIX), given, labels)
         (table,) = installed.tables.values()
         assert not table.settings.unbucket
-        assert "its ids are sparse" in table.buckets_kept or hasattr(tf.keras, "KerasTensor")
+        assert "its ids are a SparseTensor" in table.buckets_kept or hasattr(tf.keras, "KerasTensor")
     np.testing.assert_allclose(losses, want, rtol=1e-5)
 
 
@@ -194,10 +194,10 @@ def test_predictions_insert_no_rows() -> None:
 KEPT = {
     "by the program": (
         hashed_before,
-        "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup`",
+        "it was called with ids that do not come from a `Hashing`, `HashedCrossing`, `StringLookup`",
     ),
-    "more buckets": (more, "the layer `twelve` divides ids into 12 buckets, and the layer has 11 rows"),
-    "a Lambda": (changed, "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup`"),
+    "more buckets": (more, "the layer `twelve` hashes or divides ids into 12 buckets, more than the 11 rows"),
+    "a Lambda": (changed, "it was called with ids that do not come from a `Hashing`, `HashedCrossing`, `StringLookup`"),
 }
 
 
@@ -207,7 +207,10 @@ def test_a_vocabulary_without_a_bucket_keeps_its_ids() -> None:
         made = Plain(whole, np.ones([WORDS, DIM], np.float32))
         made(tf.constant(TEXTS))
         (table,) = installed.tables.values()
-        assert "the layer `all` has no bucket for other words: give it num_oov_indices=1" in table.buckets_kept
+        assert (
+            "the layer `all` has no bucket for words outside of its vocabulary: give it num_oov_indices=1"
+            in table.buckets_kept
+        )
 
 
 @pytest.mark.parametrize(("form", "reason"), KEPT.values(), ids=KEPT)
@@ -283,12 +286,12 @@ def test_buckets_that_come_later_are_said(caplog: pytest.LogCaptureFixture) -> N
     ("hashing", "also", "bound"),
     [
         (lambda: layers.Hashing(BUCKETS, name="cut"), False, ("buckets", True, "")),
-        (lambda: layers.Hashing(12, name="twelve"), False, ("buckets", False, "12 buckets, and the layer has 11 rows")),
+        (lambda: layers.Hashing(12, name="twelve"), False, ("buckets", False, "12 buckets, more than the 11 rows")),
         (lambda: layers.StringLookup(vocabulary=["a"], name="words"), False, ("vocabulary", True, "")),
         (
             lambda: layers.StringLookup(vocabulary=["a"], num_oov_indices=0, name="words"),
             False,
-            ("vocabulary", False, "no bucket for other words"),
+            ("vocabulary", False, "no bucket for words outside of its vocabulary"),
         ),
         (lambda: layers.Hashing(BUCKETS, name="cut"), True, ("unknown", False, "")),
     ],

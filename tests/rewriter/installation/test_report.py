@@ -46,7 +46,7 @@ def test_layers_of_keras_are_in_the_record_with_their_lines_and_optimizer(
     assert table.location.path.endswith("test_report.py") and stays.location.path == table.location.path
     assert "1 layer `Embedding` of Keras (" in report.findings[0].reason
     assert "`embeddings_constraint`" in stays.reasons[0]
-    assert caplog.text.count("`migrate trial -- python train.py` compares the losses of layers of Keras") == 1
+    assert caplog.text.count("`migrate trial -- python train.py`, which compares the losses") == 1
 
 
 def test_a_graph_that_evaluates_does_not_take_the_place_of_the_one_that_trained(tmp_path: Path) -> None:

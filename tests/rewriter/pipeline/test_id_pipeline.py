@@ -237,7 +237,7 @@ def test_an_iterator_with_a_shared_name_runs_no_functions(ids_of: Callable[[Any]
         steps = list(_steps(given, [loss, step]))
     assert len(steps) == BATCHES
     (staying,) = plan.staying
-    assert "calls a function, which an iterator with a shared_name may not run: give it none" in str(staying)
+    assert "calls a function, which an iterator with a shared_name may not run: leave shared_name out" in str(staying)
 
 
 def _hash_table_run(source: Callable[[Any], Source], moved: bool) -> tuple[Any, PipelinePlan]:

@@ -141,7 +141,7 @@ def test_one_getter_beside_an_optional_stays() -> None:
         return run
 
     (left,) = same(case).staying
-    assert "uses the iterator in an unknown way" in left.reason
+    assert "uses the iterator, and what it does with it is not known" in left.reason
 
 
 def test_a_saved_iterator_goes_on_where_it_was(tmp_path: Path) -> None:

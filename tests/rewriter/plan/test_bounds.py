@@ -106,7 +106,7 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
         "setting `unbucket: true`, each id gets a row of its own",
         "`fed` can grow: each new id gets a row",
         "`more` cannot grow: ids are hashed or divided into buckets, and `unbucket` cannot give them rows of their "
-        "own, because its ids come out of `mul` (Mul), which hides whether they are buckets",
+        "own, because its ids come out of `mul` (Mul), which does not show whether they are numbers of buckets",
     ]
 
 

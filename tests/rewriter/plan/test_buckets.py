@@ -90,26 +90,26 @@ def fed_number() -> Any:
 KEPT: dict[str, tuple[Callable[[Any], Any], str]] = {
     "32 bits": (
         lambda words: tf.cast(known(words), tf.int32) % BUCKETS,
-        "(FloorMod) divides int32 numbers, too small for ids without buckets: let it divide tf.int64",
+        "(FloorMod) divides int32 ids, too few bits for ids without buckets: cast them to tf.int64 before",
     ),
     "negative buckets": (
         lambda words: known(words) % -BUCKETS + (BUCKETS - 1),
-        "(FloorMod) divides ids by -11, which gives no rows: give it a positive number of buckets",
+        "(FloorMod) divides ids by -11, which is no number of buckets: give a positive number",
     ),
     "a number of buckets that is fed": (
         lambda words: known(words) % fed_number(),
-        "(FloorMod) divides ids by what the graph does not show: let the number of buckets be a constant",
+        "(FloorMod) divides ids by a number that the graph does not show: make the number of buckets a constant",
     ),
     "a truncated quotient": (
         lambda words: tf.truncatemod(known(words), BUCKETS),
         "(TruncateMod) gives negative ids negative rows: divide with tf.math.floormod",
     ),
-    "arithmetic": (lambda words: hashed(words) * 1, "(Mul), which hides whether they are buckets"),
+    "arithmetic": (lambda words: hashed(words) * 1, "(Mul), which does not show whether they are numbers of buckets"),
     "what may be fed": (
         lambda words: v1.placeholder_with_default(hashed(words), [None]),
-        "(PlaceholderWithDefault), which hides whether they are buckets",
+        "(PlaceholderWithDefault), which does not show whether they are numbers of buckets",
     ),
-    "a function": (tf.function(hashed), "(PartitionedCall), which hides whether they are buckets"),
+    "a function": (tf.function(hashed), "(PartitionedCall), which does not show whether they are numbers of buckets"),
 }
 
 

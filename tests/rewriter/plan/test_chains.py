@@ -143,9 +143,9 @@ def different_and_beside_others(matrix: Any, ids: Any, buckets: Any) -> tuple[An
 
 
 KEPT: dict[str, tuple[Form, str]] = {
-    "numbers with a fraction": (cast, "its ids are float32 numbers at `Cast_1`, exact for small ids alone"),
-    "32 bits": (narrow, "`Cast` narrows its ids to 32 bits: look them up as tf.int64"),
-    "rows that a bound cuts": (cut_off, "`Minimum` (Minimum) bounds its ids to fewer than it has rows"),
+    "numbers with a fraction": (cast, "`Cast_1` makes its ids float32, which is exact for small ids alone"),
+    "32 bits": (narrow, "`Cast` casts its ids to 32 bits, too few for ids without buckets: look them up as tf.int64"),
+    "rows that a bound cuts": (cut_off, "`Minimum` (Minimum) keeps its ids below its number of rows"),
     "values of different ids": (different_and_valued, "are also read by `Cast` (Cast)"),
     "a variable that stays": (different_and_beside_others, "the buckets of `StringToHashBucketFast` are also read by"),
 }

@@ -127,7 +127,7 @@ def vocabulary(buckets: int) -> Any:
     return tf.lookup.StaticVocabularyTable(known, buckets)
 
 
-@pytest.mark.parametrize(("buckets", "reason"), [(5, ""), (3, "to which an op would have to be added")])
+@pytest.mark.parametrize(("buckets", "reason"), [(5, ""), (3, "to which no op can be added")])
 def test_a_vocabulary_in_a_dataset(buckets: int, reason: str) -> None:
     """Where its buckets are not the last rows, wide ids would need a sum beside the hash."""
 

@@ -164,7 +164,9 @@ def test_a_dataset_that_computes_other_ids() -> None:
     found = proof.difference
     assert found is not None
     assert (found.kind, found.step, found.tensor, found.table) == ("ids", 6, "modulo:0", "user")
-    assert found.reason.startswith("the dataset computes it as `recmigrate/ids/IteratorGetNext:1`: it is 0 at [0]")
+    assert found.reason.startswith(
+        "it is now computed in the dataset, as `recmigrate/ids/IteratorGetNext:1`: it is 0 at [0]"
+    )
     assert "proof/test_faults.py" in str(found.source)
 
 

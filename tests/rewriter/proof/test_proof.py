@@ -106,5 +106,5 @@ def test_an_input_that_ends_is_an_error() -> None:
         ids = v1.data.make_one_shot_iterator(tf.data.Dataset.from_tensors(np.arange(3))).get_next()
         return tf.reduce_sum(v1.nn.embedding_lookup(variable(), ids))
 
-    with pytest.raises(ValueError, match="the input ends before 2 steps are recorded: ask for fewer steps"):
+    with pytest.raises(ValueError, match="the input ends before 2 steps are recorded: give verify a smaller number"):
         prove(build, steps=2)

@@ -176,6 +176,6 @@ def test_uses_that_stay_name_the_op(graph: tf.Graph, use_resource: bool) -> None
     v1.nn.embedding_lookup(table, [1])
     _averaged(table)
     (refusal,) = rewrite(graph).refusals
-    assert "uses the whole variable" in refusal.reason or "calls functions with it" in refusal.reason
+    assert "uses the whole variable" in refusal.reason or "passes it to functions" in refusal.reason
     assert re.search("cond|ExponentialMovingAverage", refusal.path[-1]), refusal
     assert "test_order.py" in refusal.source

@@ -70,9 +70,9 @@ def _in_two_ways() -> Any:
 @pytest.mark.parametrize(
     ("make", "names", "reason"),
     [
-        (_other_lengths, ["shard40", "shard22"], "its parts do not have the lengths that a partitioner makes"),
-        (_one_part_alone, ["model/user/part_0", "model/user/part_1"], "looks ids up in one part alone"),
-        (_in_two_ways, ["model/user/part_0", "model/user/part_1"], "its lookups split ids in different ways"),
+        (_other_lengths, ["shard40", "shard22"], "its parts do not have the numbers of rows that a partitioner makes"),
+        (_one_part_alone, ["model/user/part_0", "model/user/part_1"], "looks ids up in one of its parts alone"),
+        (_in_two_ways, ["model/user/part_0", "model/user/part_1"], "its lookups split ids over its parts differently"),
     ],
     ids=["lengths", "alone", "two ways"],
 )

@@ -62,7 +62,7 @@ def test_ids_of_other_words_begin_where_it_is_told() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"output_mode": "multi_hot"}, "which output_mode='multi_hot' excludes"),
+        ({"output_mode": "multi_hot"}, "which output_mode='multi_hot' does not allow"),
         ({"num_oov_indices": 0}, "num_oov_indices"),
         ({"beyond": 0}, "beyond"),
     ],

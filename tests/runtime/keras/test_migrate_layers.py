@@ -165,10 +165,10 @@ def with_method(holder: Any, name: str) -> Any:
 
 L2 = keras.regularizers.L2(0.1)
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "a tensor": (lambda: of(but(Holder(tf.constant(1.0)), held=tf.constant(4.0))), "its `held` is"),
-    "a set": (lambda: of(Holder({1, 2})), "its `held` is 1.0 then"),
-    "an object": (lambda: of(but(Holder(), held=Box(4.0))), "its `held` is 1.0 then"),
-    "a dtype": (lambda: of(Bare(dtype="mixed_float16")), "its `compute_dtype` is 'float32' then, and was 'float16'"),
+    "a tensor": (lambda: of(but(Holder(tf.constant(1.0)), held=tf.constant(4.0))), "its `held` would be"),
+    "a set": (lambda: of(Holder({1, 2})), "its `held` would be 1.0 then"),
+    "an object": (lambda: of(but(Holder(), held=Box(4.0))), "its `held` would be 1.0 then"),
+    "a dtype": (lambda: of(Bare(dtype="mixed_float16")), "its `compute_dtype` would be 'float32', and is 'float16'"),
     "a regularizer": (lambda: late(L.Dense(3), kernel_regularizer=L2), "constraints were changed after its weights"),
     "another regularizer": (
         lambda: late(L.Dense(3, kernel_regularizer="l2"), kernel_regularizer=L2),
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a mask of rows": (lambda: changed_items(mask_zero=True), "`items` stays: its `mask_zero` was changed"),
     "a mask of its own": (
         lambda: of(with_method(Bare(name="bare"), "compute_mask")),
-        "has a `compute_mask` of its own",
+        "has a `compute_mask` that was set on the object",
     ),
     "a loop of its own": (lambda: with_method(of(), "make_train_function"), "has methods of its own"),
 }

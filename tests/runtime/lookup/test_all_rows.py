@@ -84,7 +84,7 @@ def test_trainable_trains_every_row_and_inserts_it() -> None:
 def test_a_gradient_through_it_is_an_error_that_names_the_remedy(graph: tf.Graph) -> None:
     table = _made()
     loss = tf.reduce_sum(runtime.all_rows(table, 9))
-    with pytest.raises(LookupError, match="table `item` is for evaluation: call it with trainable=True"):
+    with pytest.raises(LookupError, match="table `item` has no gradient: call it with trainable=True"):
         tf.gradients(loss, [table.variable])
     rows = runtime.sparse_lookup(table, [1])
     constant = tf.reduce_sum(tf.stop_gradient(runtime.all_rows(table, 9)) * rows)

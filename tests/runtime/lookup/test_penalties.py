@@ -78,7 +78,7 @@ def test_a_regularizer_of_a_table_is_that_of_its_matrix(regularizer: Callable[[A
 @pytest.mark.parametrize("other", [lambda rows: tf.reduce_max(rows), np.max, None])
 def test_another_regularizer_is_named(other: Any) -> None:
     assert factors(other) is None
-    with pytest.raises(ValueError, match="the table `table` has L1, L2 and L1L2 of Keras"):
+    with pytest.raises(ValueError, match="the table `table` supports L1, L2 and L1L2 of Keras"):
         runtime.penalty(other, _made())
 
 
@@ -96,5 +96,5 @@ def test_the_losses_of_a_graph_have_the_penalty_of_a_table_once() -> None:
 
 
 def test_an_eager_table_has_no_losses_of_a_graph() -> None:
-    with pytest.raises(ValueError, match="only a graph collects losses"):
+    with pytest.raises(ValueError, match="only graphs collect regularization losses"):
         runtime.regularized(_made(), REGULARIZERS["l2"])

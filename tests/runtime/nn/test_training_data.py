@@ -29,7 +29,10 @@ def keyed(i: int, **more: int) -> dict[str, object]:
 @pytest.mark.parametrize("other", [keyed(1, more=2), [1, 2]])
 @pytest.mark.parametrize("size", [1, 2])
 def test_samples_with_other_keys_are_refused(other: object, size: int) -> None:
-    with pytest.raises(ValueError, match="samples have other keys than the first, which has label, parts: give these"):
+    with pytest.raises(
+        ValueError,
+        match="samples have other keys than the first, which has label, parts: give all samples the same keys",
+    ):
         pipeline([keyed(0), other], size)
 
 

@@ -132,7 +132,7 @@ def test_what_is_no_base_is_refused() -> None:
         runtime.sparse_lookup(table, [FIRST_BASE_KEY + 1])
     with pytest.raises(ValueError, match="base_buckets"):
         make_table("none", base_buckets=0)
-    with pytest.raises(ValueError, match="rows 1 to 3 are those of buckets: give 1, or 4 or more"):
+    with pytest.raises(ValueError, match="rows 1 to 3 belong to buckets: give 1, or 4 or more"):
         runtime.Buckets(3, 1, 2)
     with pytest.raises(ValueError, match=r"must be \[8, 4\]"):
         runtime.set_base(make_table("behind", base_buckets=runtime.Buckets(3, 5)), np.zeros([7, 4], np.float32))

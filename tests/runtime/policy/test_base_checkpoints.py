@@ -294,7 +294,9 @@ def test_a_moved_checkpoint_says_how_ids_divide(tmp_path: Path) -> None:
     move = checkpoint.Move("user", "user", as_base=True)
     checkpoint.move_variables(tmp_path / "old", tmp_path / "like", [move], like=tmp_path / "new")
     assert layout_of(Bundle(tmp_path / "like").read("user-meta")).buckets == Buckets(3, 5)
-    with pytest.raises(checkpoint.CheckpointError, match="`user` with base_buckets=9 divides ids into 9: create it"):
+    with pytest.raises(
+        checkpoint.CheckpointError, match="`user` with base_buckets=9 divides ids into 9: create the table"
+    ):
         move = checkpoint.Move("user", "user", as_base=True, buckets=Buckets(9))
         checkpoint.move_variables(tmp_path / "old", tmp_path / "wrong", [move])
 

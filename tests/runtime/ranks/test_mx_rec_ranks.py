@@ -73,7 +73,7 @@ def test_what_was_started_as_a_rank_is_connected_by_horovod(
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     assert (sdk.npu.get_rank_id(), sdk.npu.get_rank_size()) == (1, 2)
-    with pytest.raises(ranks.RanksError, match=r"rank 1 of 2, but for Horovod it is rank 0 of 1: .*horovodrun -np 2"):
+    with pytest.raises(ranks.RanksError, match=r"rank 1 of 2, but Horovod calls it rank 0 of 1: .*horovodrun -np 2"):
         sdk.initialize.init()
     engine = _Second()
     sdk.initialize.init()

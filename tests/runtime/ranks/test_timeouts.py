@@ -34,7 +34,11 @@ def _waiting(size: int, seconds: float) -> Collectives:
     [
         ([2], "rank 0 waited for longer than 7 s in an exchange for rank 2, which does not answer"),
         ([1, 2], "rank 0 waited for longer than 7 s in an exchange for rank 1, rank 2, which do not answer"),
-        ([], "rank 0 waited for longer than 7 s in an exchange for other ranks, which all run: one was late"),
+        (
+            [],
+            "rank 0 waited for longer than 7 s in an exchange for other ranks; all of them run, "
+            "so one answered too late",
+        ),
     ],
 )
 @pytest.mark.each_case

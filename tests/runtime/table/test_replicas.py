@@ -11,7 +11,7 @@ import runtime
 from runtime import optimizers
 
 v1 = tf.compat.v1
-_MESSAGE = r"does not train tables in {}: leave the strategy out; several processes share tables as ranks"
+_MESSAGE = r"does not train tables in {}: leave the strategy out; to train on several devices, start one process"
 
 
 def _train() -> Any:

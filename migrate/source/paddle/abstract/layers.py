@@ -95,8 +95,8 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
         _become(run, node, made, positional, keywords)
     elif positional or keywords:
         raise Refuse(
-            f"`{cls.name}` has no `__init__` in the files beside this one that takes arguments; write one out, or put "
-            "the class that it derives from into this folder"
+            f"`{cls.name}` has no `__init__` with arguments in the files of this folder; write one, or put the "
+            "class that it derives from into this folder"
         )
     return made
 

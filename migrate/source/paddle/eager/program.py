@@ -61,7 +61,7 @@ def of_graphs(path: str, text: str, siblings: Mapping[str, str]) -> SourceResult
         return None
     if of_pgl[0] == name:
         return SourceResult(path, KIND, text, text, tuple(_packages(path, text, ast.parse(text), {})))
-    message = f"a part of the model, which stays with Paddle for the reason that the finding of {of_pgl[0]} gives"
+    message = f"a part of the model, which is left unchanged for the reason in the finding of {of_pgl[0]}"
     noted = Finding(RULE, "file", State.NOTED, Location(path, 1, 1), message)
     return SourceResult(path, KIND, text, text, (noted,))
 

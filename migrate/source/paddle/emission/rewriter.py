@@ -97,7 +97,7 @@ class Rewriter(cst.CSTTransformer):
         if not site.fixed:
             return updated
         if site.mixed:
-            self.facts.refused[span] = "the answer to this differs from one pass to another; write the line twice"
+            self.facts.refused[span] = "the answer to this differs between two calls; write a line for each of them"
         return cst.Name(str(bool(site.form)))
 
     def _by_name(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
@@ -154,7 +154,7 @@ class Rewriter(cst.CSTTransformer):
         if site.kind != "item" or site.op is None or self._keeps(site):
             return updated_node
         if site.mixed:
-            self.facts.refused[span] = "an item is of a tensor in one pass and of a list in another; write it twice"
+            self.facts.refused[span] = "in one call this is an item of a tensor, in another of a list; write two lines"
         index = nodes.index(updated_node)
         return templates.of_helper(
             self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index)
@@ -247,7 +247,7 @@ class Rewriter(cst.CSTTransformer):
         starts: set[Start] = set()
         for _, span, dotted in sorted(found, key=lambda item: -len(item[2])):  # the whole of `paddle.a.b` tells it
             if span[:2] not in starts:
-                told = f"what is written has no `{dotted}`; leave it out, or use a supported function of Paddle"
+                told = f"the converted code has no `{dotted}`; leave it out, or use a supported function of Paddle"
                 self.facts.refused.setdefault(span, told)
             starts.add(span[:2])
         return updated_node
@@ -387,7 +387,7 @@ class Rewriter(cst.CSTTransformer):
         dotted = self._dotted(node.func if isinstance(node, cst.Call) else node)
         if dotted not in WITHOUT_EFFECT:
             return updated_node
-        self.facts.notes[self._span(node)] = f"`@{dotted}` is left out: what is written builds a graph as it is"
+        self.facts.notes[self._span(node)] = f"`@{dotted}` is left out: the converted code builds a graph without it"
         return cst.RemoveFromParent()
 
     def _span(self, node: cst.CSTNode) -> Span:

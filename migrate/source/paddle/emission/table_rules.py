@@ -22,8 +22,9 @@ def check(target: str, switches: Switches) -> None:
     """
     if target != "runtime":
         raise MigrateError(
-            f"--target {target}: a Paddle model's folder becomes code for `runtime.nn`, {_APART[target]}; remove "
-            "--target (a model of one-hot columns has it: `migrate convert FILE --schema FILE --target ...`)"
+            f"--target {target}: a Paddle model's folder becomes code for `runtime.nn`, {_APART[target]}; "
+            "remove --target (a model of one-hot columns can have one: `migrate convert FILE --schema FILE "
+            "--target ...`)"
         )
     if switches.modify_graph:
         raise MigrateError(

@@ -22,19 +22,21 @@ class OwnNames(Names):
             return name
         if name == "Tensor" or module == "paddle":
             return super().kept(dotted)
-        raise Refuse(f"`{dotted}` has no form in plain TensorFlow here, which this target needs")
+        raise Refuse(f"`{dotted}` cannot be written in plain TensorFlow here, which this target needs")
 
     def helper(self, name: str) -> str:
         """Return the name of a helper that is written into the file; raises `Refuse` if there is none."""
         function = name.rpartition(".")[2]
         if function not in standalone.HELPERS:
-            raise Refuse(f"`{function}` has no form in plain TensorFlow for these arguments, which this target needs")
+            raise Refuse(
+                f"`{function}` cannot be written in plain TensorFlow with these arguments, which this target needs"
+            )
         self.used.add(standalone.HELPERS[function])
         return standalone.HELPERS[function]
 
     def nn(self, name: str) -> str:
         """Raise `Refuse`: there is no `runtime.nn`."""
-        raise Refuse(f"`{name}` has no form in plain TensorFlow here, which this target needs")
+        raise Refuse(f"`{name}` cannot be written in plain TensorFlow here, which this target needs")
 
 
 def names_of(module: Module, imports: Mapping[str, str], target: str) -> Names:

@@ -51,7 +51,9 @@ def _left(module: Module, tree: cst.Module, facts: Facts) -> dict[Span, str]:
         of_paddle = facts.imports.get(node.value, "").partition(".")[0] == "paddle"
         if of_paddle and node.value not in facts.names.used and id(node) not in attributes | keywords:
             first = next(item for item in ast.walk(module.tree) if isinstance(item, ast.Name) and item.id == node.value)
-            return {module.span(first): f"`{node.value}` is used as a value, which plain TensorFlow has no form of"}
+            return {
+                module.span(first): (f"`{node.value}` is used as a value, which cannot be written in plain TensorFlow")
+            }
     return {}
 
 
@@ -93,7 +95,7 @@ class _Rewriter(Rewriter):
             positional = sum(arg.keyword is None and not arg.star for arg in made.args)
             lacking = standalone.lacks(name, positional, keywords)
             if lacking:
-                told = f"`{lacking}` of `{name}` has no form in plain TensorFlow, which this target needs"
+                told = f"`{lacking}` of `{name}` cannot be written in plain TensorFlow, which this target needs"
                 self.facts.refused[self._span(original)] = told
 
     def _written(self, span: Span, site: Site, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:

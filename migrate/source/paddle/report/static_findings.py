@@ -39,7 +39,10 @@ def _entry(path: str, one: Any, entry: Described) -> Finding:
     if entry.name.endswith("ProbabilityEntry"):
         chance = entry.arguments["probability"]
         message = f"an id gets a row at each occurrence with probability {chance}; until then it reads zeros"
-        reason = "which occurrence it is follows from the table's seed and the id, where Paddle's servers draw anew"
+        reason = (
+            "which occurrence it is follows from the table's seed and the id, where Paddle's servers draw a "
+            "random number"
+        )
         shown = (_at(path, one), message, reason, "", Applicability.CHANGES_VALUES)
         return Finding("paddle-entry", "table", State.APPLIED, *shown, table=one.name)
     texts = (

@@ -15,7 +15,7 @@ def take_in(program: Program, static: Program) -> str:
         first = min(static.run.problems.values(), key=lambda item: (item.path, item.span))
         return f"{first.path}:{first.span[0]}: {first.message}"
     if conflict := _conflict(program, static):
-        return f"{conflict[0]}:{conflict[1][0]}: the two trainers need different texts here"
+        return f"{conflict[0]}:{conflict[1][0]}: the two trainers need different converted code here"
     run, other = program.run, static.run
     for place, site in other.sites.items():
         known = run.sites.get(place)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from migrate.source.rules import Refusal, same_message
 
 #: How the action of a reason ends that the graph of a run decides.
-RUN_IT = "or run it once, by `migrate run`: its graph decides"
+RUN_IT = "or train with `migrate run`, which analyses the graph"
 _IMPORT = (
-    "keep it dense; or use a constant, uniform or normal initializer, and import the rows by `migrate checkpoint` or "
-    "by `import_rows` of the table"
+    "leave it unchanged; or use a constant, uniform or normal initializer, and import the rows by `migrate "
+    "checkpoint` or by `import_rows` of the table"
 )
-_REMOVE = "remove `{name}`, or keep the variable dense"
+_REMOVE = "remove `{name}`, or leave the variable unchanged"
 _ROWWISE = "use a constant, uniform, normal or variance scaling initializer"
 _AT_RUN_TIME = "they are decided at run time, and the runtime does not support all initializers"
 _TEMPLATE = (
-    "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that is "
-    "numbered then"
+    "each call of the function that `{text}` returns reuses the variables of the first call, whose scope gets "
+    "a number at that call"
 )
 _FIX = "open the scope with a fixed name where the variable is created"
 _BEFORE = "look all rows up before the call, outside of it"
@@ -28,14 +28,18 @@ OF_CREATIONS = (
         ("computed-shape", "its shape calls a function", "assign the sizes to names first"),
         ("unknown-values", "its initial values cannot be analysed", _IMPORT),
         ("matrix-parts", "its initial values may be a matrix with a separate row for each id", _IMPORT),
-        ("no-gradient", "every lookup is inside `stop_gradient`, so its rows are never trained", "leave it dense"),
+        ("no-gradient", "every lookup is inside `stop_gradient`, so its rows are never trained", "leave it unchanged"),
         (
             "moved-values",
             "`{shown}` may mean something else here than where the scope is opened",
             "pass the initializer where the variable is created",
         ),
         ("unread-arguments", "its arguments cannot be read", "pass the arguments of the variable one by one"),
-        ("other-type", "its rows are not float32", "make it float32 and cast the looked-up rows, or keep it dense"),
+        (
+            "other-type",
+            "its rows are not float32",
+            "make it float32 and cast the looked-up rows, or leave it unchanged",
+        ),
         ("own-collections", "it is added to custom collections", _REMOVE),
         ("custom-getter", "a custom getter changes how the variable is created", _REMOVE),
         ("constraint", "a constraint projects the whole matrix after every update", _REMOVE),
@@ -56,14 +60,14 @@ OF_CREATIONS = (
         "matrix",
         "the initial values may be the matrix `{shown}`, with a separate row for each id",
         "its type and its width are known at run time only",
-        "convert with --assume if it is a float32 matrix [rows, dim]; else keep the table dense",
-        "`{shown}` is a float32 matrix of known width; without two dimensions making the table fails",
+        "convert with --assume if it is a float32 matrix [rows, dim]; else leave the variable unchanged",
+        "`{shown}` is a float32 matrix of known width; creating the table fails if it has not two dimensions",
     ),
     Refusal(
         "in-lambda",
         "this variable is created inside a lambda",
         "the lambda may run several times",
-        "make it outside, and look its rows up inside",
+        "create it outside, and look its rows up inside",
     ),
     *same_message(
         "the initial values may be `{shown}`",
@@ -72,8 +76,8 @@ OF_CREATIONS = (
             _AT_RUN_TIME,
             f"{_ROWWISE}; or convert with --assume if it is one of these",
             (
-                "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
-                "any other, making the table fails"
+                "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or "
+                "Keras; with any other, creating the table fails"
             ),
         ),
         (
@@ -88,15 +92,15 @@ OF_CREATIONS = (
         (
             "made-again-under-reuse",
             (
-                "a scope of the program demands that variables exist: there a table is new only by the name of its "
-                "variable, which cannot be read twice"
+                "a scope of the program has reuse=True, where whether a table is new follows from its name, "
+                "and this name cannot be computed twice"
             ),
-            "write the name as a text; or make the variable once, and pass it on",
+            "write the name as a literal; or create the variable once, and pass it on",
         ),
         (
             "made-by-unseen",
             "each run makes a new variable, and not all code that runs it is known",
-            "make the variable once, and pass it on",
+            "create the variable once, and pass it on",
         ),
     ),
     *same_message(
@@ -104,9 +108,9 @@ OF_CREATIONS = (
         (
             "made-in-inner-graph",
             "`{text}` runs it in an inner graph, where a table cannot be created",
-            "make it outside, and look its rows up inside",
+            "create it outside, and look its rows up inside",
         ),
-        ("made-in-template", _TEMPLATE, "make it outside, and pass its rows in"),
+        ("made-in-template", _TEMPLATE, "create it outside, and pass its rows in"),
     ),
     *same_message(
         "the full name of this variable is not fixed",
@@ -118,11 +122,11 @@ OF_CREATIONS = (
         (
             "unfixed-name-reused",
             "{what}, and the program reuses variables by name: `{other}` may be the same variable",
-            "write the name and those of its scopes as literals, or make it without `reuse`",
+            "write the name and those of its scopes as literals, or create it without `reuse`",
         ),
         (
             "unfixed-name-vector",
-            "{what}, and a vector without an initializer takes a bound from it that a table would not have",
+            "{what}, and a vector without an initializer gets initial values by it that a table would not have",
             _FIX,
         ),
         ("unfixed-name-partitioned", "{what}, and variables are partitioned", _FIX),
@@ -141,7 +145,7 @@ OF_LOOKUPS = (
         "parts-differ",
         "this variable is partitioned",
         "ids are spread over its parts by {named}, so one id reads different rows",
-        "pass all lookups the same partition_strategy, or make the variable without a partitioner",
+        "pass all lookups the same partition_strategy, or create the variable without a partitioner",
     ),
     *same_message(
         "this lookup is run by `{text}`",
@@ -155,6 +159,6 @@ OF_TERMS = (
         "lookup-in-branch",
         "{message}",
         "a lookup is in a branch or loop of the graph, and its ids are not known outside",
-        "compute it after the lookups, or keep the table dense",
+        "compute it after the lookups, or leave the variable unchanged",
     ),
 )

@@ -145,7 +145,10 @@ class Initializers:
         if fan == GLOROT and shape.columns is not None:
             return replace(self._call("glorot_uniform_initializer", last), note=f"{source} is written out; {OLD_FAN}")
         bound = _bound(fan, shape)
-        note = f"the bound of {source} is that of the old shape, because one row cannot know the number of rows"
+        note = (
+            f"the range of {source} is written for the shape of the variable, because a single row does not "
+            "show the number of rows"
+        )
         if fan.distribution == "uniform":
             call = self._call("random_uniform_initializer", {"": f"-{bound}", " ": bound, **last})
         else:

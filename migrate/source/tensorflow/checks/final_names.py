@@ -17,8 +17,8 @@ from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, ma
 
 #: What a report says where the target cannot do it.
 RENUMBERED = (
-    "variables that stay may get other numbers in their names, `Variable_1` in place of `Variable_2`: restore an old "
-    "checkpoint by a map of names, not by these"
+    "variables that are not converted may get other numbers in their names, `Variable_1` in place of "
+    "`Variable_2`: restore an older checkpoint with a map from the old names"
 )
 #: The position of `name` in `tf.Variable`.
 _NAME_AT = 5

@@ -65,7 +65,7 @@ def _of_whole(
         file, call, _rule(name), "lookup", State.UNSUPPORTED,
         f"`{text}` {verb} computed from the whole variable `{file.tree.source(whole)}`; the lookup is left unchanged",
         "this needs every row at every step, which a growing table does not provide",
-        "look rows up first and compute with the result, or keep the variable dense",
+        "look rows up first and compute with the result, or leave the variable unchanged",
     )  # fmt: skip
 
 
@@ -78,8 +78,8 @@ def _is_layer_weight(file: File, first: cst.BaseExpression) -> bool:
 def _of_layer_weight(file: File, call: cst.Call, name: str, first: cst.BaseExpression) -> Finding:
     return finding(
         file, call, _rule(name), "lookup", State.NOTED,
-        f"`{file.tree.source(first)}` is a weight that a layer makes by itself; the lookup is left unchanged",
-        "of a Keras model, `Embedding` layers become tables, and no weights of `add_weight`",
+        f"`{file.tree.source(first)}` is a weight that a layer creates by `add_weight`; the lookup is left unchanged",
+        "in a Keras model only `Embedding` layers become tables",
         "use a `tf.keras.layers.Embedding` of the same rows, width and initializer, and call it with the ids",
     )  # fmt: skip
 
@@ -153,7 +153,7 @@ def namesakes(file: File, reported: set[int]) -> Iterator[Finding]:
         if WORD not in last_name(call.func) or id(call) in reported or file.names.of(call.func) is not None:
             continue
         message = f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left unchanged"
-        reason = "a table that it reads is judged at its own lookups"
+        reason = "if it reads a table, the lookups inside of it are judged"
         yield finding(file, call, _rule(WORD), "lookup", State.NOTED, message, reason)
 
 

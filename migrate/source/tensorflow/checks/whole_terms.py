@@ -54,11 +54,11 @@ def _why_not(file: File, training: Training, table: Table) -> str:
         return "the number of its rows is not known"
     steps = [step for step in training.steps if step.trains(table)]
     if any(_same_run(file, one, other) for position, one in enumerate(steps) for other in steps[:position]):
-        return "several training steps move the rows, and rows that wait for one kind of step cannot wait for others"
+        return "several training steps change the rows, and a table can postpone the steps of one kind alone"
     makers = [maker for step in steps for maker in step.optimizer.makers]
     other = next((maker for maker in makers if maker.stock.idle_rows is IdleRows.LEFT), None)
     if other is not None:
-        return f"`{other.name.rpartition('.')[2]}` moves the rows of a batch alone"
+        return f"`{other.name.rpartition('.')[2]}` changes the rows of a batch alone"
     if any(not step.is_minimize for step in steps) and file.calls(*CLIPS):
         return "the gradients may be clipped, which needs the gradient of every row"
     return ""

@@ -35,17 +35,17 @@ class AllRows(UseRule):
     refusals = (
         Refusal(
             "differing-ranks",
-            "this reads all rows of a table that depends on the object",
-            "one of several tables is a matrix, another a vector",
-            "read each by a mention of its own",
+            "this reads all rows of one of several tables; which one depends on the object",
+            "one of these tables is a matrix, another a vector",
+            "read each table in an expression of its own",
         ),
         *(
             Refusal(
                 key,
                 "`{text}` computes with all rows of `{source}`",
                 "a loss may depend on it, and a lookup of all ids in each step costs more than the variable does",
-                "keep this table dense; or convert with --assume, which trains all of its rows",
-                "each step may look up and train all rows of `{source}`, and no id lies above them",
+                "leave the variable unchanged; or convert with --assume, which trains all of its rows",
+                "each step may look up and train all rows of `{source}`, and every id is below their number",
             )
             for key in (TRAINED, IN_PART)
         ),

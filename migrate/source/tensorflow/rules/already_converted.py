@@ -47,7 +47,7 @@ class AlreadyConverted(CheckRule):
         ),
         Refusal(
             "makes-tables",
-            "this file already calls `{made}`",
+            "this file already creates tables, by `{made}`",
             "its tables were created by hand or by an earlier conversion",
             "convert the original file again, or convert the rest by hand",
         ),
@@ -58,7 +58,7 @@ class AlreadyConverted(CheckRule):
             "import tensorflow.compat.v1 as tf\nfrom runtime import create_table\n"
             'T = create_table(key_dtype=tf.int64, dim=4, name="t")\nW = tf.get_variable("w", [9, 4])\n'
             "e = tf.nn.embedding_lookup(W, ids)\n",
-            says="already calls",
+            says="already creates tables",
         ),
     )
 

@@ -27,27 +27,27 @@ class EmbeddingColumn(CheckRule):
     refusals = (
         Refusal(
             "category-of-fork",
-            "`{name}` makes the category",
-            "it is not TensorFlow's own, and in its fork the rows grow already",
+            "`{name}` creates the categorical column",
+            "it belongs to a fork of TensorFlow, whose tables grow already",
             "leave the column unchanged",
         ),
         Refusal(
             "unread-arguments",
             "the arguments of this column, or of its category, cannot be read",
-            "some are starred, or not named",
-            "pass the arguments one by one",
+            "some are given by `*` or `**`, or without their names",
+            "pass each argument by its name",
         ),
         Refusal(
             "loaded-rows",
-            "this column loads its rows",
-            "the rows of a table are loaded by another function",
-            "leave it out and fill the table with `runtime.checkpoint.warm_start`",
+            "`ckpt_to_load_from` loads the rows of this column",
+            "a table is filled by a call of its own",
+            "remove the argument, and fill the table with `runtime.checkpoint.warm_start`",
         ),
         Refusal(
             "not-trained",
-            "this column, or an input layer, may not train the rows",
+            "`trainable` of this column, or of an input layer, may be False",
             "the table of a column is always trained",
-            "let it train them, or leave the column unchanged",
+            "remove `trainable`, or leave the column unchanged",
         ),
         Refusal(
             "joint-values",
@@ -72,8 +72,11 @@ class EmbeddingColumn(CheckRule):
             "no-reader",
             "no input layer in this file{others} reads the columns",
             "the code that reads the columns must also train their tables",
-            "convert with --assume, and split the optimizer where the model is trained",
-            "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split",
+            "convert with --assume, and train the tables by a table optimizer where the model is trained",
+            (
+                "input_layer or DenseFeatures reads the columns in a v1 graph, and a table optimizer trains "
+                "their tables there"
+            ),
         ),
         Refusal(
             "no-reader-of-keras",
@@ -84,8 +87,8 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "eager-shared",
-            "these columns share a table in a program without a v1 graph",
-            "TensorFlow itself has such columns in v1 graphs alone",
+            "these columns share a table, but the program builds no v1 graph",
+            "TensorFlow supports shared columns in v1 graphs alone",
             "use one column for each feature",
         ),
         Refusal(
@@ -104,7 +107,7 @@ class EmbeddingColumn(CheckRule):
             "listed-variables",
             "`{word}` lists the variables of columns",
             "tables are not in that list",
-            "list the intended variables",
+            "list the variables that you need by name",
         ),
     )
     examples = (

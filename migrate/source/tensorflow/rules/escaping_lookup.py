@@ -16,7 +16,7 @@ from migrate.source.tensorflow.facts.references.escaping_lookups import loose_lo
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
 
 
-NOT_CALLED = "its calls elsewhere are not seen as lookups, so which tables they read is not known"
+NOT_CALLED = "where it is called under another name is not seen, so which tables it reads is not known"
 CALL_IT = "call the lookup function itself where rows are read, with the variable as its argument"
 
 
@@ -40,19 +40,19 @@ class LooseLookup(FileRule, UseRule):
         ),
     )
     examples = (
-        Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="named, not called"),
+        Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="passed on, not called"),
         Example(
             "the default of a parameter",
             MADE + "def read(ids, lookup=tf.nn.embedding_lookup):\n    return lookup(W, ids)\n",
-            says="named, not called",
+            says="passed on, not called",
         ),
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
         for loose in loose_lookups(file):
-            message = f"`{file.tree.excerpt(loose.node)}` is named, not called"
+            message = f"`{file.tree.excerpt(loose.node)}` is passed on, not called"
             if loose.known:
-                yield Remark(loose.node, self.id, State.NOTED, message, "nothing that is read calls it")
+                yield Remark(loose.node, self.id, State.NOTED, message, "no code of the given files calls it")
             else:
                 yield Remark(loose.node, self.id, State.OPAQUE, message, NOT_CALLED, CALL_IT)
 

@@ -37,7 +37,7 @@ class Gather(LookupRule):
             "other-axis",
             "this gather does not read along axis 0",
             "only a gather along axis 0 reads rows",
-            "keep the variable dense",
+            "leave the variable unchanged",
         ),
     )
     examples = (

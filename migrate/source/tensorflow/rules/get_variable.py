@@ -73,14 +73,14 @@ class GetVariable(CreationRule, CheckRule):
         Refusal(
             "may-be-reused",
             "`{text}` may be this variable",
-            "its name is computed, so it may reuse `{name}`, which would be a second variable after the conversion",
+            "its name is computed, so it may reuse `{name}`; after the conversion it would be a second variable",
             "give it a fixed name or a separate scope",
         ),
         Refusal(
             "made-twice",
             "variable `{name}` is created twice",
             "another call makes or reuses the same variable and is left unchanged",
-            "give each a different name, or make it once and pass it on",
+            "give each a different name, or create it once and pass it on",
         ),
         *same_message(
             "this variable cannot become a table",
@@ -92,8 +92,8 @@ class GetVariable(CreationRule, CheckRule):
             ),
             (
                 "bound-of-partition",
-                "the bound of its initial values is that of one partition, whose size is not known",
-                "write the bound as a number, or remove the partitioner",
+                "the range of its initial values follows from the size of one partition, which is not known",
+                "write the range as numbers, or remove the partitioner",
             ),
             ("drawn-values", "its initial values cannot be analysed", "use a constant, uniform or normal initializer"),
         ),
@@ -121,7 +121,7 @@ class GetVariable(CreationRule, CheckRule):
             HEAD_AFTER + 'b = create_table(key_dtype=tf.int64, dim=1, name="bias", device_vocabulary_size=n,\n'
             "                 emb_initializer=tf.random_uniform_initializer(-(3.0 / n) ** 0.5, (3.0 / n) ** 0.5))\n"
             "e = tf.squeeze(sparse_lookup(b, ids), axis=-1)\n",
-            says="old shape",
+            says="the shape of the variable",
         ),
         Example(
             "a partitioned variable is one table",

@@ -24,14 +24,14 @@ class KerasEmbedding(Rule):
         Refusal(
             "unread-arguments",
             "the arguments of this layer cannot be read",
-            "they are starred, or not named",
+            "some are given by `*` or `**`, or without their names",
             "write them out, by name",
         ),
         Refusal(
             "unknown-argument",
             "`{name}` is no known argument of an `Embedding` layer",
             "what the layer does with it is not known",
-            "leave it out if the layer needs none",
+            "leave the argument out if the layer does not need it",
         ),
         Refusal(
             "constraint",
@@ -40,14 +40,14 @@ class KerasEmbedding(Rule):
                 "it projects the whole matrix after every update, but a training step of a table only touches the "
                 "rows of the batch"
             ),
-            "leave the constraint out, or keep the layer dense",
+            "leave the constraint out, or leave the layer unchanged",
         ),
         Refusal(
             "regularizer",
             "`embeddings_regularizer` of an `Embedding` layer",
             (
-                "a table has L1, L2 and L1L2 over all rows, where no gradient is clipped; `rows_regularizer` has any "
-                "regularizer, over the rows of the batch"
+                "over all rows, a table supports L1, L2 and L1L2, where no gradient is clipped; the converted "
+                "layer would have it as `rows_regularizer`, over the rows of the batch"
             ),
             "convert with --assume if that is acceptable",
             "the regularizer need only act on the rows of a batch",
@@ -55,9 +55,9 @@ class KerasEmbedding(Rule):
         Refusal(
             "unknown-regularizer",
             "`embeddings_regularizer` of an `Embedding` layer",
-            "it is decided at run time, and a table has L1, L2 and L1L2 over all rows",
+            "it is decided at run time, and a table supports L1, L2 and L1L2 alone over all rows",
             "convert with --assume if it is one of these",
-            "the regularizer is L1, L2 or L1L2 of Keras; with any other, making the layer fails",
+            "the regularizer is L1, L2 or L1L2 of Keras; with any other, creating the layer fails",
         ),
         Refusal("other-type", "the rows of this layer are not float32", "tables hold float32", "cast its output"),
         Refusal(
@@ -68,103 +68,104 @@ class KerasEmbedding(Rule):
         ),
         Refusal(
             "unknown-values",
-            "the initial values of this layer",
+            "the initial values of this layer are not known",
             "they are decided at run time, and the runtime does not support all initializers",
             "convert with --assume if the initializer is constant, uniform, normal or variance scaling",
             "the initializer is constant, uniform, normal or variance scaling",
         ),
         Refusal(
             "positions",
-            "an `Embedding` of positions stays dense",
+            "an `Embedding` of positions is left unchanged",
             "it holds one row for each position, and every step reads all of them",
         ),
         *same_message(
             "`{text}` reads an `Embedding` layer",
             (
                 "matrix",
-                "it uses the variable of the whole [rows, dim] matrix in a way that a table does not have",
-                "keep it dense",
+                "it uses the variable of the whole [rows, dim] matrix in a way that tables do not support",
+                "leave it unchanged",
             ),
             (
                 "matrix-given",
-                "it is the whole [rows, dim] matrix, through which a loss may be trained; a table is trained by "
-                "lookups",
-                "convert with --assume if it is read apart from the loss, else keep it dense",
-                "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
+                "it is the whole [rows, dim] matrix, and a loss may train it; a table is trained through lookups alone",
+                "convert with --assume if no loss depends on it, else leave the layer unchanged",
+                "no loss depends on the whole matrix, and code that gets it only reads it; else training fails",
             ),
             (
                 "weights",
                 (
-                    "it is the whole matrix; that of a table is read as `layer.embeddings.numpy()`, written by "
-                    "`layer.table.import_rows(ids, rows)`"
+                    "it is the whole matrix; the converted layer has it as `layer.embeddings.numpy()`, and "
+                    "sets rows by `layer.table.import_rows(ids, rows)`"
                 ),
-                "keep it dense",
+                "leave it unchanged",
             ),
         ),
         Refusal(
             "read-as-value",
             "`{shown}` may read an `Embedding` layer",
             "that may be the variable of the whole [rows, dim] matrix, which a growing table does not have",
-            "keep the layers dense",
+            "leave the layers unchanged",
         ),
         Refusal(
             "given-as-value",
             "`{shown}` may read an `Embedding` layer",
-            "that may be the whole [rows, dim] matrix, through which a loss may be trained",
-            "convert with --assume if it is read apart from the loss, else keep the layers dense",
-            "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
+            "that may be the whole [rows, dim] matrix, and a loss may train it",
+            "convert with --assume if no loss depends on it, else leave the layers unchanged",
+            "no loss depends on the whole matrix, and code that gets it only reads it; else training fails",
         ),
         Refusal(
             "loaded-model",
             "`{shown}` loads a model",
-            "a loaded model is trained without the training steps of its tables",
-            "build the model in code and load its weights",
+            "training a loaded model does not train its tables",
+            "build the model in code, and load its weights alone",
             "loaded models only predict",
         ),
         Refusal(
             "lite",
             "`{shown}` converts a model for TensorFlow Lite",
             "TensorFlow Lite has no operation that reads a table",
-            "convert what `migrate freeze` makes of the exported model, and leave this call out here",
+            "remove this call, export the model, and convert what `migrate freeze` makes of the export",
         ),
         Refusal(
             "wrapped-layer",
             "`{shown}` wraps a layer",
             "a table looked up in a wrapper gets no gradients",
-            "keep the layers dense",
+            "leave the layers unchanged",
             "no `Embedding` layer is in a wrapped model",
         ),
         Refusal(
             "dense-gradient",
             "`{shown}` makes a gradient dense",
             "the gradient of a table has only the rows of the batch",
-            "clip it, scale the loss, or keep the layers dense",
+            "clip the gradient, scale the loss, or leave the layers unchanged",
         ),
         Refusal(
             "gradient-shape",
             "`{shown}` reads the shape of a gradient",
-            "the gradient of a table has rows of the batch alone, so its shape is another",
-            "read the shape of the layer's output, or keep the layers dense",
+            "the gradient of a table has only the rows of the batch, so its shape differs",
+            "read the shape of the layer's output, or leave the layers unchanged",
         ),
         Refusal(
             "dense-gradients",
             "`{shown}` may make gradients dense",
             "the gradient of a table has only the rows of the batch",
             "leave it out",
-            "it takes no gradients",
+            "`{shown}` gets no gradients",
         ),
-        Refusal("type-of-all", "`{shown}` sets the type of all layers", "tables hold float32", "keep the layers dense"),
+        Refusal(
+            "type-of-all", "`{shown}` sets the type of all layers", "tables hold float32", "leave the layers unchanged"
+        ),
         Refusal(
             "class-used",
             "`{shown}` uses the class of the layers",
             "a layer that is converted to a table has another class",
-            "keep the layers dense",
+            "leave the layers unchanged",
         ),
         Refusal(
             "list-used",
             "`{shown}` is used for more than training",
             "the list of a model's variables lacks the rows of its tables",
-            "keep the layers dense",
+            "leave the layers unchanged",
         ),
         Refusal(
             "counted",
@@ -175,7 +176,7 @@ class KerasEmbedding(Rule):
         ),
         Refusal(
             "wrapped-lookup",
-            "an `Embedding` in a wrapper stays dense",
+            "an `Embedding` in a wrapper is left unchanged",
             "a table looked up there gets no gradients",
             "look up the rows outside of the wrapper",
         ),
@@ -184,12 +185,12 @@ class KerasEmbedding(Rule):
             "a lookup in a loop",
             "gradients of a table cannot be taken outside of the loop",
             "look all rows up before the loop",
-            "lookups in loops are in loops of Python",
+            "each lookup in a loop is in a loop of Python, not of the graph",
         ),
         Refusal(
             "other-optimizer",
             "`{shown}` makes another optimizer",
-            "each optimizer keeps its own state of a variable, and all share that of a table",
+            "each optimizer has slots of its own for a variable, but all optimizers share those of a table",
             "convert with --assume if no two optimizers train one layer",
             "one optimizer trains each layer",
         ),
@@ -227,7 +228,7 @@ class KerasEmbedding(Rule):
             ),
             (
                 "unread-optimizer",
-                "its arguments are not written out, and some of them change all rows in each step",
+                "its arguments are not written out, and some arguments would change all rows in each step",
                 "write its arguments out, without stars or `functools.partial`",
                 "no argument of the optimizer changes rows that a step does not read",
             ),
@@ -242,26 +243,26 @@ class KerasEmbedding(Rule):
         Refusal(
             "stored-as-h5",
             "`{shown}` stores an .h5 file",
-            "in Keras 3 it holds no rows of tables; in Keras 2 it does",
-            "store .keras or .weights.h5, or convert with --assume if it runs with Keras 2",
+            "such a file of Keras 3 holds no rows of tables; one of Keras 2 does",
+            "save as .keras or .weights.h5, or convert with --assume if the program runs with Keras 2",
             "the program runs with Keras 2, whose .h5 files hold the rows of tables",
         ),
         Refusal(
             "copied",
             "`{shown}` copies the model, or its weights",
             "a growing table cannot be copied as an array, nor with the model",
-            "store the model instead, or build the copy in code",
+            "save the model instead, or build the copy in code",
         ),
         Refusal(
             "read-from-file",
             "`{shown}` reads a checkpoint by the names of its variables",
             "in a checkpoint that the converted program saves, no variable has the rows of a table",
-            "use the restored model, or convert with --assume if another program saved it",
+            "read from the restored model, or convert with --assume if another program saved the checkpoint",
             "the checkpoint of `{shown}` was saved by another program, or before the conversion",
         ),
         Refusal(
             "no-optimizer",
-            "no optimizer in this file{others} trains its layers",
+            "no optimizer in this file{others} trains these layers",
             "the code that trains this model chooses the optimizer, and not every optimizer can train tables",
             "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
             "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras",

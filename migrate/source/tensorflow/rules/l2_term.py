@@ -53,7 +53,7 @@ class TableNorm(UseRule):
             "whole-table",
             "`{text}` is a term over the whole table",
             "it decays every row at every step, and {why}",
-            "convert with --assume, which takes the term over the rows of the batch, or keep this table dense",
+            "convert with --assume, which takes the term over the rows of the batch, or leave the variable unchanged",
             (
                 "the term covers the rows that the batch looks up, each once; other rows are no longer decayed, and "
                 "the loss is smaller"
@@ -66,7 +66,7 @@ class TableNorm(UseRule):
             "L2 of the matrix",
             MADE + LOOKUP + "loss += 0.1 * tf.nn.l2_loss(W)\n",
             AFTER + "loss += 0.1 * l2_loss(W)\n",
-            says="each row takes",
+            says="the steps of this term",
         ),
         Example(
             "written out",

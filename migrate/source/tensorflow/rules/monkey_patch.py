@@ -42,14 +42,20 @@ class Patched(FileRule):
         Refusal(
             "patched",
             "`{text}` changes the framework",
-            "what the program calls in its place is not known; it may keep, share or change variables",
-            "call a function with another name",
+            "the code that replaces it is not known, and may keep, share or change variables",
+            "give your function a name of its own, and call that",
         ),
     )
     examples = (
-        Example("another function", DEFAULT_MODEL + "tf.get_variable = tracked\n", says="in its place"),
-        Example("by name", DEFAULT_MODEL + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
-        Example("in the module's dict", LAYER + 'vars(keras.layers)["Embedding"] = Doubled\n', says="in its place"),
+        Example("another function", DEFAULT_MODEL + "tf.get_variable = tracked\n", says="the code that replaces it"),
+        Example(
+            "by name", DEFAULT_MODEL + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="the code that replaces it"
+        ),
+        Example(
+            "in the module's dict",
+            LAYER + 'vars(keras.layers)["Embedding"] = Doubled\n',
+            says="the code that replaces it",
+        ),
         Example("an alias of the same symbol", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )
 

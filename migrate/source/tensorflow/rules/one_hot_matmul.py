@@ -44,8 +44,8 @@ class OneHotMatmul(LookupRule):
         ),
         Refusal(
             "ids-in-range",
-            "a one-hot product can become a lookup only if every id has a row",
-            "an id outside the table gave a row of zeros, but a table gives it a row of its own: `{text}`",
+            "this product of one-hot ids can become a lookup only if every id has a row",
+            "in `{text}`, an id outside of the matrix gives zeros, but a table would give it a row of its own",
             "convert with --assume if all ids are in range",
             "every id of `{text}` lies in [0, rows)",
         ),
@@ -59,7 +59,7 @@ class OneHotMatmul(LookupRule):
         Example(
             "in another SDK",
             HEAD + TABLE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
-            says="gave a row of zeros",
+            says="outside of the matrix gives zeros",
             target="deeprec",
         ),
         Example("smoothed", HEAD + TABLE + "loss += tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),

@@ -61,7 +61,7 @@ class Opaque(FileRule):
         Refusal(
             "run-with-names",
             "`{text}` runs code of a file",
-            "names that it gives this code, names that it takes from it, and further runs are not followed",
+            "names that are passed to that code, or taken from it, and further runs are not followed",
             f"import the file by a statement, {RUN_IT}",
         ),
         Refusal(
@@ -86,7 +86,7 @@ class Opaque(FileRule):
         Example(
             "`eval` of a name that the program composes", MODEL + 'V = eval("W" + kind)\n', says="by name", assume=True
         ),
-        Example("names from a file that is run", MODEL + RUN, says="names that it takes from it"),
+        Example("names from a file that is run", MODEL + RUN, says="or taken from it"),
         Example("dynamic import", 'import importlib\nimport tensorflow\ntf = importlib.import_module("tensorflow")\n'),
     )
 

@@ -54,8 +54,11 @@ class Optimizer(CheckRule):
             ),
             (
                 "names-all-rows",
-                "a lookup of all ids has a gradient for each row, but that of the variable may have some rows only",
-                "train with SGD, Adagrad or Adam, or keep this table dense",
+                (
+                    "the converted lookup of all ids has a gradient for every row, but the original's may have "
+                    "some rows only"
+                ),
+                "train with SGD, Adagrad or Adam, or leave the variable unchanged",
             ),
         ),
         Refusal(
@@ -68,8 +71,8 @@ class Optimizer(CheckRule):
         Refusal(
             "rows-of-batch",
             "a loss may depend on all rows of this table",
-            "then a term over the rows of the batch would cover all rows, or miss lookups",
-            "keep this table dense",
+            "its regularization term over the rows of the batch would then cover all rows, or miss lookups",
+            "leave the variable unchanged",
         ),
         *same_message(
             "`{text}` trains the tables of this file",
@@ -81,9 +84,12 @@ class Optimizer(CheckRule):
             ),
             (
                 "unknown",
-                "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not "
-                "known",
-                "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
+                "it is not an optimizer of TensorFlow that a statement of this file creates, so what it does "
+                "to a table is not known",
+                (
+                    "create an optimizer of TensorFlow where the model is trained; choose among several by "
+                    "`if` and `else` statements"
+                ),
             ),
             (
                 "no-table-optimizer",
@@ -113,21 +119,21 @@ class Optimizer(CheckRule):
         ),
         Refusal(
             "expanding-gradients",
-            "gradients are taken and applied in separate calls",
+            "gradients are computed and applied in separate calls",
             "with dynamic expansion gradients of tables have other shapes, so what is done with them may differ",
             "use `minimize`",
         ),
         Refusal(
             "other-function",
-            "`{text}` makes the optimizer of another function",
+            "`{text}` creates the optimizer of another function",
             "`global` or `nonlocal` binds it for another function, but would not bind the optimizer of the tables",
-            "make the optimizer in the function that trains",
+            "create the optimizer in the function that trains",
         ),
         Refusal(
             "parameter",
             "the optimizer `{text}` is a parameter",
-            "the tables need an optimizer of their own, which its callers do not pass",
-            "make the optimizer in this function",
+            "the tables need an optimizer of their own, which the callers of this function do not pass",
+            "create the optimizer in this function",
         ),
         Refusal(
             "handed-on",
@@ -152,7 +158,7 @@ class Optimizer(CheckRule):
             "arguments that a partial adds",
             "import functools\n" + DEFAULT_MODEL + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
             "again = functools.partial(make, epsilon=1.0)\nop = again(0.1).minimize(e)\n",
-            says="not a stock optimizer",
+            says="not an optimizer of TensorFlow",
         ),
     )
 

@@ -38,9 +38,12 @@ class OtherSdk(FileRule):
         ),
         Refusal(
             "tried",
-            "`{text}` is of {title}, and the program may do without",
-            "what it does with variables where it is installed is not analysed",
-            "convert with --assume if it is not; else run it as it is: `python -m {facade} {script}`",
+            "`{text}` is of {title}, and the program may run without it",
+            "what {title} does with variables, if it is installed, is not analysed",
+            (
+                "convert with --assume if {title} is not installed; else run the program as it is: `python -m "
+                "{facade} {script}`"
+            ),
             "{title} is not installed where the program runs",
         ),
     )
@@ -59,7 +62,7 @@ class OtherSdk(FileRule):
         Example(
             "a program that runs without it as well",
             HEAD + "try:\n    import sparse_operation_kit as sok\nexcept ImportError:\n    sok = None\n" + MADE,
-            says="the program may do without",
+            says="the program may run without it",
         ),
     )
 

@@ -27,8 +27,8 @@ class Partitioned(UseRule):
         Refusal(
             "partitions",
             "a lookup over a list of partitions is not converted",
-            "its ids are spread over several variables, so the rows of one lookup would come from several tables",
-            "use one variable instead of the partitions; a table needs none",
+            "ids are spread over several variables, so the rows of one lookup would come from several tables",
+            "use one variable instead of the partitions; a table needs no partitions",
         ),
     )
     examples = (

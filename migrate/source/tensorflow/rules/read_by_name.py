@@ -57,7 +57,7 @@ class ReadByName(CheckRule):
         Refusal(
             "computed-name",
             "`{text}` may read this variable by its name",
-            "the rows of a table are in no variable of that name, nor in a checkpoint",
+            "neither the graph nor a checkpoint has a variable of that name with the rows of a table",
             "write the name as a literal, or convert with --assume",
             "a computed name never refers to one of the tables",
         ),

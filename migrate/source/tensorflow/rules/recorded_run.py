@@ -34,9 +34,9 @@ class RecordedRun(CheckRule):
     refusals = (
         Refusal(
             "stays-in-graph",
-            "in the graph `{variable}` stays",
+            "`{variable}` stays a variable in the graph of a recorded run",
             "{reason} ({record})",
-            "write it as rows of the table at that place; or keep the table dense",
+            "look up the rows that are needed at that place, or leave the variable unchanged",
         ),
     )
 

@@ -24,8 +24,8 @@ from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETT
 RULE = "tf-regularizer"
 MESSAGE = "`regularizer={text}` acts on the whole table"
 REASON = "it decays every row at every step, and {why}"
-UNKNOWN = "the regularization losses are read, and it is not known whether it is L1 or L2"
-BY_SCOPE = "the regularization losses are read by name scope, and its term would be in another scope"
+UNKNOWN = "it is not known whether the regularizer is L1 or L2, and the regularization losses are read"
+BY_SCOPE = "the regularization losses are read by name scope, and the converted term would be in another scope"
 UNREAD = "`regularizer` is removed: no code reads the regularization losses of the graph"
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), regularizer=r)\n'
@@ -80,7 +80,7 @@ class Regularizer(CheckRule):
             "read",
             MESSAGE,
             REASON,
-            "take L2 of the looked-up rows in place of the regularizer, or keep this table dense",
+            "take L2 of the looked-up rows in place of the regularizer, or leave the variable unchanged",
         ),
     )
     examples = (

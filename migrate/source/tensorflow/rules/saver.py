@@ -40,14 +40,14 @@ class Saver(CheckRule):
             "`{text}` lists its variables",
             "a table is not a variable of that list, so its rows would be missing from the checkpoint",
             "use Saver() without a list, which saves tables too",
-            "no checkpoint of this saver needs the tables",
+            "no checkpoint of this Saver needs to hold the tables",
         ),
         Refusal(
             "early",
             "`{text}` is created before the training step",
-            "it saves no state of the optimizer, but for a table it would also save and restore that state",
-            "make the saver after the step, or convert with --assume",
-            "a checkpoint with the rows of a table and the state of its optimizer is acceptable",
+            "it saves no slots of the optimizer, but with a table it would also save and restore the table's slots",
+            "create the Saver after the step, or convert with --assume",
+            "checkpoints may hold the slots of the tables as well as their rows",
         ),
     )
     examples = (

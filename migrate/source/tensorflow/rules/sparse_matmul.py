@@ -40,7 +40,7 @@ class SparseMatmul(LookupRule):
             "adjoint",
             "this product with a sparse matrix is not a lookup",
             "an adjoint of this product sums over other ids",
-            "keep the variable dense",
+            "leave the variable unchanged",
         ),
         Refusal(
             "unnamed-matrix",

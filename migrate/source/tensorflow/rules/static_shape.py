@@ -19,9 +19,9 @@ class TableShape(Rule):
     refusals = (
         Refusal(
             "differing-shapes",
-            "this reads a shape that depends on the object",
-            "it is the shape of one of several tables, and their shapes differ",
-            "write the sizes out",
+            "this reads the shape of one of several tables; which one depends on the object",
+            "the shapes of these tables differ",
+            "write the sizes as numbers",
         ),
     )
     examples = (

@@ -30,7 +30,7 @@ RULE = "tf-target"
 USE = "`--target runtime` converts it"
 #: Calls that read all variables unless they are given a list, their first argument.
 LISTED = {"train.Saver", "report_uninitialized_variables"}
-ANEW = "this lookup in `{label}` needs another form"
+ANEW = "this lookup in `{label}` would have to be written in another way"
 HOLDS = "convert with --assume if that holds"
 
 DATASET, FED, UNKNOWN = "dataset", "placeholder", "unknown"
@@ -56,13 +56,13 @@ class Target(CheckRule):
             "reused",
             "this variable may be reused",
             "the program reuses variables by their names, and {title} makes a table once",
-            f"convert with --assume if it is; {USE}",
+            f"convert with --assume if this variable is created once; {USE}",
             "the variable of `{label}` is created once",
         ),
         Refusal(
             "host-values",
             "{title} cannot make the initial values of `{label}`",
-            "{title} then makes rows on the host, only from constant and normal initial values",
+            "with these switches {title} creates rows on the host, from constant or normal initial values alone",
             "use a normal initializer",
         ),
         Refusal(
@@ -77,19 +77,19 @@ class Target(CheckRule):
             "many-lookups",
             "`{label}` has {number} lookups",
             "{title} takes at most {most} lookups of one table",
-            "look several of its ids up at once",
+            "concatenate ids, and look them up at once",
         ),
         Refusal(
             "read-whole",
             "`{reader}` reads every variable",
-            "a table of {title} cannot be read as a whole: such a program stops, or saves without the rows",
+            "a table of {title} cannot be read as a whole: the program would fail, or save no rows",
             f"train in a plain session, without a Saver of all variables; {USE}",
         ),
         Refusal("mixed-widths", ANEW, "it may read one of several tables, and their widths may differ", USE),
         Refusal(
             "order-of-entries",
             ANEW,
-            "{title} sums rows of ragged ids, and another order fails when it runs",
+            "{title} sums rows of ragged ids, and fails at run time if the entries are in another order",
             HOLDS,
             "the entries of the sparse matrix are in the order of its rows, as TensorFlow makes them",
         ),
@@ -100,11 +100,19 @@ class Target(CheckRule):
         Refusal(
             "packed-ids",
             ANEW,
-            "{title} looks up every id, of rows that are packed to the left, and gives a row for every example",
+            (
+                "{title} looks up every id, expects those of an example in its first columns, and returns a "
+                "row for every example"
+            ),
             HOLDS,
             "no id is negative, and the ids of each example stand in its first columns{last}",
         ),
-        Refusal("ids-twice", ANEW, "its ids are needed twice, for their shape, and have no name", USE),
+        Refusal(
+            "ids-twice",
+            ANEW,
+            "the converted code needs the ids twice, also for their shape, and they have no name",
+            USE,
+        ),
         Refusal("unknown-width", ANEW, "the width of the table is not known at the lookup", USE),
         Refusal(
             "fed-ids",
@@ -116,19 +124,19 @@ class Target(CheckRule):
             "unseen-ids",
             "`{text}` may not come from a dataset",
             "{title} takes ids from a dataset's iterator, and the origin of these ids is not known",
-            "convert with --assume if it does",
+            "convert with --assume if they come from a dataset",
             "`{text}` comes from a dataset's iterator",
         ),
         Refusal(
             "unknown-mode",
-            "this lookup may also evaluate",
+            "this lookup may also be run for evaluation",
             "{title} needs to know at each lookup whether it trains, and `mode` is not available here",
-            "look up in the model function; or convert with --assume if the model is only trained",
+            "look up in the model function, which gets `mode`; or convert with --assume if the model is only trained",
             "the model function is run only for training",
         ),
         Refusal(
             "unseen-rows",
-            "this lookup also evaluates",
+            "this lookup is also run for evaluation",
             "{unseen}",
             f"convert with --assume if that is acceptable; {USE} exactly",
             "{unseen}",

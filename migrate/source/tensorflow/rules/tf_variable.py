@@ -30,8 +30,8 @@ class Variable(CreationRule):
         Refusal(
             "eager-code",
             "this variable cannot become a table",
-            "eager code makes it, and a gradient tape and Keras train it",
-            "let a `keras.layers.Embedding` hold the rows, and call it with the ids",
+            "eager code creates it, and a gradient tape or Keras trains it",
+            "use a `keras.layers.Embedding` in its place, and call it with the ids",
         ),
     )
     examples = (

@@ -30,7 +30,7 @@ RUNS = {
     "Session", "InteractiveSession", "train.MonitoredTrainingSession", "train.MonitoredSession", "estimator.Estimator",
 }  # fmt: skip
 ELSEWHERE = "after the conversion, the code that trains this model must also train its tables"
-SPLIT = "convert with --assume and split the optimizer where the model is trained"
+SPLIT = "convert with --assume and train the tables by a table optimizer where the model is trained"
 TRAINED = "the tables are trained where the model is trained"
 
 BEFORE = HEAD + TABLE + 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n'
@@ -51,7 +51,7 @@ class TrainingStep(CheckRule):
     """
 
     id = RULE
-    title = "A training step is split into a dense and a sparse half"
+    title = "A training step becomes two: one for variables, one for tables"
     refusals = (
         Refusal(
             "kept-by-comment",
@@ -82,14 +82,14 @@ class TrainingStep(CheckRule):
         Refusal(
             "two-ordered",
             "two optimizers train the same variables",
-            "with FTRL, or with a term over all rows, a step depends on the step before: if one run makes both, "
-            "their order decides, and the program does not fix it",
+            "with FTRL, or with a term over all rows, the result of the two steps depends on their order, "
+            "which the program does not fix",
             "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(
             "too-many",
             "many optimizers train the same variables",
-            "each keeps its own state, and a row of a table has room for {slots} slots of four optimizers",
+            "each keeps its own slots, and a table has room for four optimizers with {slots} slots in all",
             "train the tables by fewer of them: pass the others their variables as `var_list`",
         ),
         Refusal(
@@ -97,20 +97,23 @@ class TrainingStep(CheckRule):
             "two optimizers of one kind train the same variables",
             "each optimizer keeps its own state, but a table has the state of one optimizer: both would update it",
             "train the tables by one of them: pass the other one its variables as `var_list`; or convert with --assume",
-            "the optimizers may share the state of each row, and the model trains otherwise than before",
+            "the optimizers may share the state of each row, and the model is trained differently than before",
             Applicability.CHANGES_VALUES,
         ),
         Refusal(
             "other-half",
             "`{text}` may train {what} alone",
-            "the optimizer counts its steps for all its variables, and the other half would not count these steps",
+            (
+                "an optimizer counts its steps for all its variables; once it becomes two, one of them would "
+                "not count these steps"
+            ),
             "use a separate optimizer for this step",
         ),
         Refusal(
             "unapplied-gradients",
-            "`{text}` takes gradients",
+            "`{text}` computes gradients",
             "how these gradients are applied is not known",
-            "apply them by `apply_gradients`, or list the variables with respect to which they are taken",
+            "apply them by `apply_gradients`, or list the variables of which the gradients are computed",
         ),
         Refusal(
             "list-used",
@@ -122,18 +125,18 @@ class TrainingStep(CheckRule):
             "other-use",
             "the optimizer `{text}` is used in an unsupported way",
             "no call of its methods was found, so how it trains the tables is not known",
-            "call its `minimize` where it is created, or keep the tables dense",
+            "call its `minimize` where it is created, or leave the variables unchanged",
         ),
         Refusal(
             "made-again",
             "`{text}` may run several times",
-            "each run makes an optimizer with slots of its own, and a row of a table has room for those of four; in "
+            "each run creates an optimizer with slots of its own, and a table has room for those of four; in "
             "other SDKs, of one",
-            "make the optimizer once, outside the loop or function that runs again",
+            "create the optimizer once, outside the loop or function that runs again",
         ),
         Refusal(
             "trains-by-itself",
-            "`{text}` trains the model by itself",
+            "`{text}` trains the model in a single call, which cannot be split",
             "a table would not be trained as the variable was",
             "train by `minimize`, or by `compute_gradients` and `apply_gradients`",
         ),
@@ -158,20 +161,23 @@ class TrainingStep(CheckRule):
         Refusal(
             "list-with-effects",
             "`{shown}` trains a list of variables",
-            "`{text}` does more than return the list, and the split step has no place for its other effects",
+            (
+                "`{text}` does more than return the list, and the two converted steps would call it once more "
+                "or not at all"
+            ),
             "bind the list to a name, or remove `var_list`",
         ),
         Refusal(
             "inside-expression",
             "`{shown}` is part of a larger expression, or has no line of its own",
-            "only a statement of its own can be split into a dense and a sparse half",
+            "only a statement of its own can become two steps, one for variables and one for tables",
             "write it on a line of its own",
         ),
         Refusal(
             "other-function",
-            "`{text}` applies gradients of another function",
-            "a step can only be split where one function takes and applies the gradients",
-            "take and apply the gradients in one function",
+            "`{text}` applies gradients that another function computes",
+            "a step can become two only where one function computes and applies the gradients",
+            "compute and apply the gradients in one function",
         ),
         Refusal(
             "unknown-list",
@@ -188,8 +194,8 @@ class TrainingStep(CheckRule):
         Refusal(
             "made-elsewhere",
             "`{shown}` reaches its training step through other code",
-            "what is created in between is not known: the step may train other variables than those of its list",
-            f"list variables and take gradients where the step is created, {RUN_IT}",
+            "what that code creates in between is not known: the step may train other variables than those of its list",
+            f"list variables and compute gradients where the step is created, {RUN_IT}",
         ),
         Refusal(
             "made-after-list",
@@ -235,7 +241,7 @@ class TrainingStep(CheckRule):
             "two optimizers, one of them FTRL",
             BEFORE
             + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.FtrlOptimizer(0.2).minimize(loss)\n",
-            says="their order decides",
+            says="depends on their order",
         ),
         Example(
             "no table is converted",

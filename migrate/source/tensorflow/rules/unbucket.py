@@ -71,36 +71,44 @@ class Unbucket(CheckRule):
             (
                 "no-division",
                 "its ids are bounded by {bound}, not by buckets",
-                "convert it with its buckets",
+                "convert it without --unbucket",
             ),
             (
                 "identity",
-                "its ids are bounded by {bound}, whose column takes them as they are",
+                "its ids are bounded by {bound}, which uses numbers as ids without hashing them",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             (
                 "no-others",
-                "its ids are bounded by {bound}, without buckets for other words",
-                "give it out-of-vocabulary buckets before you train; where its default is a row, use the setting "
-                "`unbucket` of `migrate run`",
+                "its ids are bounded by {bound}, and words outside of it have no bucket",
+                "give the vocabulary out-of-vocabulary buckets before you train; where its default is a row, "
+                "use the setting `unbucket` of `migrate run`",
             ),
             (
                 "unknown-words",
-                "its ids are bounded by {bound}, and the source does not show how many words that has",
+                "its ids are bounded by {bound}, and the source does not show how many words there are",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             (
                 "other-number",
-                "its ids have `{size}` buckets, and it is not known that it has as many rows: `{rows}`",
+                "its ids have `{size}` buckets and the variable has `{rows}` rows, and these may be different numbers",
                 "give both the same number",
             ),
-            ("rows-given", "its first rows are those of a matrix", "give the table a checkpoint instead"),
+            (
+                "rows-given",
+                "its initial values are a matrix",
+                "save the matrix in a checkpoint, and restore that instead",
+            ),
             ("other-use", "`{text}` reads its rows in another way than by ids", "leave that code out"),
-            ("masked", "`{text}` masks the id 0, which is that of a bucket", "give 0 to no bucket"),
+            (
+                "masked",
+                "`{text}` masks the id 0, which is also the number of a bucket",
+                "let no bucket have the number 0",
+            ),
             (
                 "other-file",
                 "{bound}, in a file that other programs run, too",
-                "make the ids in a file of this program alone",
+                "compute the ids in a file that only this program uses",
             ),
             (
                 "narrow-input",
@@ -115,12 +123,12 @@ class Unbucket(CheckRule):
             (
                 "no-tensorflow",
                 "{bound}, in a file that does not import TensorFlow",
-                "import TensorFlow there, by which ids of 32 bits are widened",
+                "import TensorFlow there, by which the conversion casts ids to tf.int64",
             ),
             (
                 "other-reader",
                 "the buckets of `{buckets}` are also read by `{reader}` ({place})",
-                "compute buckets for that code by itself",
+                "compute the buckets for that code in a separate expression",
             ),
             (
                 "unseen-reader",
@@ -129,10 +137,13 @@ class Unbucket(CheckRule):
             ),
             (
                 "named",
-                "`{reader}` names the buckets of `{buckets}` ({place}), and the source does not show there how many",
+                (
+                    "`{reader}` gives names to the buckets of `{buckets}` ({place}), and the source does not "
+                    "show there how many there are"
+                ),
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
-            ("narrowed", "`{reader}` narrows the ids of `{buckets}` to 32 bits ({place})", "look them up as tf.int64"),
+            ("narrowed", "`{reader}` casts the ids of `{buckets}` to 32 bits ({place})", "look them up as tf.int64"),
         ),
     )
     examples = (

@@ -32,7 +32,7 @@ class TableUse(CheckRule):
     refusals = (
         Refusal(
             "whole-container",
-            "the {kind} that holds {held} is used as a whole: `{line}`",
+            "the {kind} that contains {held} is used as a whole: `{line}`",
             "what this does with the table is not analysed",
             "keep the table outside this {kind}",
         ),
@@ -50,9 +50,9 @@ class TableUse(CheckRule):
         ),
         Refusal(
             "other-too",
-            "what reads `{label}` may read another value",
-            "`{text}` may also come there, and it is not a converted table",
-            "keep the other value apart: under another name, in another list, by a function of its own",
+            "code that reads `{label}` may read another value",
+            "`{text}` may also be read there, and it is not a converted table",
+            "give the other value another name, another list, or a function of its own",
         ),
         Refusal(
             "computed-name",
@@ -64,7 +64,7 @@ class TableUse(CheckRule):
             "not-a-lookup",
             "`{shown}` is not a lookup",
             "what it does with the whole table is not analysed",
-            "keep the table dense, or replace this use by a lookup of the ids it needs",
+            "leave the variable unchanged, or replace this use by a lookup of the ids it needs",
         ),
         Refusal(
             "other-value",
@@ -83,7 +83,7 @@ class TableUse(CheckRule):
             (
                 "bound-to-computed",
                 "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
-                "keep the table dense, or look rows up first and compute with those",
+                "leave the variable unchanged, or look rows up first and compute with those",
             ),
             (
                 "bound-to-other",
@@ -100,13 +100,13 @@ class TableUse(CheckRule):
             "unseen-base",
             "class `{cls}` inherits from `{text}`, which is not in this file",
             "`{text}` may use `{target}`",
-            "read the base class; if it does not use the table, convert with --assume",
+            "look at the base class; if it does not use the table, convert with --assume",
             "`{text}` does not use `{target}`",
         ),
         Refusal(
             "listed-by-base",
             "`{listed}` lists the variables of an object",
-            "`{text}` finds the variables in the attributes of its objects, and a table is not a variable",
+            "`{text}` looks for variables in the attributes of its objects, and a table is not a variable",
             "list them by name",
         ),
         Refusal("computed-attribute", "`{text}` reaches an attribute by a computed name", "it may be this table"),

@@ -55,7 +55,7 @@ LIBRARIES = {
 
 
 _BY_RUN = "train the program with `migrate run`, which finds lookups in the graph, or write a variable and a lookup"
-_GROWS = "leave it: it grows already"
+_GROWS = "leave it as it is: it grows already"
 
 
 @register
@@ -99,6 +99,6 @@ class Later(FileRule):
             message = f"{FORMS.get(name) or LIBRARIES[name]} is not converted"
             yield Remark(call, self.id, State.UNSUPPORTED, message, reason, action)
         for call, _ in file.calls("feature_column.linear_model"):
-            message = "`linear_model` creates a variable of weights for each column, which no line here counts"
+            message = "`linear_model` creates a variable of weights for each column, and these are not listed here"
             reason = "`migrate convert` leaves these variables unchanged"
             yield Remark(call, self.id, State.NOTED, message, reason, "`migrate run` makes tables of those with ids")

@@ -24,8 +24,8 @@ from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.variables.eager_variables import builds_graph
 
-SHARED = "such processes share their variables by a library, which does not know tables"
-EAGER = "these tables exist only in a v1 graph"
+SHARED = "such processes share their variables through a library that does not support tables"
+EAGER = "these tables exist only in a v1 graph (`tf.compat.v1`)"
 #: Symbols whose mere use blocks the tables of a file, each with the key of its refusal.
 CALLS = {
     "train.SyncReplicasOptimizer": "synchronized",
@@ -114,7 +114,7 @@ class Surroundings(FileRule, CheckRule):
         Refusal(
             "not-given",
             "`{place}` is imported but is not among the given files",
-            "its `{word}` may concern the tables",
+            "its `{word}` may use the tables",
             "convert the directory, so that its files are analysed together; or convert with --assume",
             "`{place}` does nothing with the tables",
         ),
@@ -122,7 +122,7 @@ class Surroundings(FileRule, CheckRule):
             "unread-library",
             "`{text}` is called in a program with tables, and its code is not analysed",
             "if it lists or trains variables by itself, it no longer reaches the tables",
-            "read its code; if it does neither, convert with --assume",
+            "look at its code; if it does neither, convert with --assume",
             "`{text}` neither lists variables nor trains them",
         ),
         *same_message(
@@ -134,13 +134,13 @@ class Surroundings(FileRule, CheckRule):
             ),
             (
                 "synchronized",
-                "it waits for the gradients of one optimizer, and tables have another than dense variables",
+                "it collects the gradients of one optimizer, and tables have an optimizer of their own",
                 "leave the file unchanged, and run it by `migrate run`",
             ),
             (
                 "replicas",
                 "a strategy may copy variables to several replicas, and a table has no copies",
-                "leave the strategy out; several processes share tables as ranks (`runtime.ranks`)",
+                "leave the strategy out; to train on several devices, start one process for each (`runtime.ranks`)",
             ),
             ("eager", EAGER, "build a v1 graph and run it in a session"),
             (
@@ -150,7 +150,7 @@ class Surroundings(FileRule, CheckRule):
             ),
             (
                 "creator",
-                "it changes how every variable inside is created, or makes it again",
+                "it changes how every variable inside is created, or creates it again",
                 "make the tables outside of it",
             ),
             (

@@ -32,7 +32,10 @@ class UntrainedTable(CheckRule):
         Refusal(
             "trained-by-list",
             "`{text}` trains `{label}` by a list",
-            "TensorFlow trains a variable that a list names, whatever its `trainable` says; a table stays as it is",
+            (
+                "TensorFlow trains a variable that is in a `var_list` even with trainable=False; a table would "
+                "not be trained"
+            ),
             "leave it out of the list, or make it trainable",
         ),
         Refusal(

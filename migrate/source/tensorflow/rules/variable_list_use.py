@@ -45,7 +45,7 @@ class VariableCollection(CheckRule):
         Refusal(
             "computed-key",
             "`{text}` may list variables",
-            "its key is computed, and in a collection of variables a table is missing or has no rows",
+            "its key is computed, and a collection of variables lacks the tables or their rows",
             "write the key as a literal, or convert with --assume",
             "`{text}` reads no collection of variables",
         ),

@@ -28,16 +28,18 @@ class WarmStart(CheckRule):
         Refusal(
             "started",
             "`{text}` starts variables from a checkpoint",
-            "a checkpoint fills variables by variable name, so its rows would not reach the table",
+            "it fills variables by their names, so the rows of the checkpoint would not reach the table",
             "convert the checkpoint by `migrate checkpoint`",
         ),
     )
     examples = (
-        Example("all variables", HEAD + MADE + 'tf.train.init_from_checkpoint(path, {"/": "/"})\n', says="by variable"),
+        Example(
+            "all variables", HEAD + MADE + 'tf.train.init_from_checkpoint(path, {"/": "/"})\n', says="by their names"
+        ),
         Example(
             "an Estimator",
             HEAD + MADE + "m = tf.estimator.Estimator(model_fn, warm_start_from=path)\n",
-            says="by variable name",
+            says="by their names",
         ),
     )
 

@@ -33,15 +33,19 @@ class WholeTable(UseRule):
             (
                 "matrix",
                 "it needs the whole [rows, dim] matrix, which a growing table does not have",
-                "keep this table dense",
+                "leave the variable unchanged",
             ),
             (
                 "computed-with",
                 "it needs the whole [rows, dim] matrix, which a growing table does not have",
-                "look up the ids that are needed and compute with their rows, or keep this table dense",
+                "look up the ids that are needed and compute with their rows, or leave the variable unchanged",
             ),
-            ("sampled-loss", "the loss gathers rows of the whole matrix by itself", "keep this table dense"),
-            ("written", "rows of a table are written by import, not by assignment", "import the rows into the table"),
+            ("sampled-loss", "the loss gathers rows of the whole matrix by itself", "leave the variable unchanged"),
+            (
+                "written",
+                "the rows of a table are set by `import_rows`, not by assignment",
+                "call `table.import_rows(ids, rows)` in the converted program",
+            ),
             ("histogram", "a histogram needs every row", "log the looked-up rows"),
             (
                 "saver",
@@ -57,8 +61,8 @@ class WholeTable(UseRule):
             ),
             (
                 "gradient",
-                "it takes the gradient with respect to the whole table",
-                "take the gradients by `compute_gradients` of the optimizer",
+                "it computes the gradient with respect to the whole table",
+                "compute the gradients by `compute_gradients` of the optimizer",
             ),
             (
                 "trained",
@@ -73,7 +77,7 @@ class WholeTable(UseRule):
             (
                 "attribute-read",
                 "it reads `.{name}` of the variable, which a table does not have",
-                "use the name or the sizes with which the table is created, or keep this table dense",
+                "use the name or the sizes with which the table is created, or leave the variable unchanged",
             ),
             ("by-position", "rows of the table are taken by position, not by id", "look up their ids instead"),
             (
@@ -89,7 +93,7 @@ class WholeTable(UseRule):
             (
                 "passed",
                 "the table is passed to `{callee}`, alone or in a collection, and what it does with it is not analysed",
-                "pass the looked-up rows instead, or keep the table dense",
+                "pass the looked-up rows instead, or leave the variable unchanged",
             ),
         ),
     )

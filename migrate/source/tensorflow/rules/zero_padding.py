@@ -35,7 +35,7 @@ class ZeroPadding(UseRule):
             "unseen-use",
             "a row of zeros is put next to this table",
             "its use is not analysed",
-            "look up rows in the result of the concatenation, or keep the table dense",
+            "look up rows in the result of the concatenation, or leave the variable unchanged",
         ),
         Refusal(
             "bound-again",
@@ -47,18 +47,18 @@ class ZeroPadding(UseRule):
             "other-use",
             "the padded table is also used in another way",
             "only what is looked up can be padded",
-            "keep the variable dense",
+            "leave the variable unchanged",
         ),
         Refusal(
             "combined-rows",
             "this lookup reads a padded table",
             "rows of zeros cannot be recognized once they are combined",
-            "keep the variable dense",
+            "leave the variable unchanged",
         ),
         Refusal(
             "ordered",
             "this lookup reads a padded table where `control_dependencies` or `gradient_override_map` may apply",
-            "the rows were read where the table is padded, and are read by the lookup after the conversion",
+            "the original reads the rows where the table is padded, and the converted code where they are looked up",
             "apply the padding, and look rows up, outside of such scopes",
         ),
     )

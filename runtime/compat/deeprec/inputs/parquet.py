@@ -135,11 +135,13 @@ def _field(file: str, schema: Any, wanted: DataFrame.Field, lower: bool) -> Data
         depth = 0
     if wanted.ragged_rank not in (None, depth):
         raise ValueError(
-            f"the column {name!r} of {file} has lists {depth} deep: its field must not have ragged_rank "
-            f"{wanted.ragged_rank!r}"
+            f"the column {name!r} of {file} has lists of depth {depth}, but its field has ragged_rank "
+            f"{wanted.ragged_rank!r}: give it ragged_rank={depth}"
         )
     if wanted.dtype is not None and tf.as_dtype(wanted.dtype) != dtype:
-        raise ValueError(f"the column {name!r} of {file} is {dtype.name}: its field must not say {wanted.dtype!r}")
+        raise ValueError(
+            f"the column {name!r} of {file} is {dtype.name}: give its field this dtype, not {wanted.dtype!r}"
+        )
     return DataFrame.Field(name, dtype, depth, wanted.shape)
 
 

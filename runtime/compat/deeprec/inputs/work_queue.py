@@ -124,7 +124,9 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
         return tf.group(self._items.assign(self._items.initial_value), self._taken.assign(0))
 
     def _begin_anew(self) -> tf.Operation:
-        message = tf.print(f"the items of the WorkQueue {self.name} are others than in the checkpoint: it begins again")
+        message = tf.print(
+            f"the items of the WorkQueue {self.name} differ from those in the checkpoint: the queue begins again"
+        )
         with tf.control_dependencies([message]):
             return self._begin()
 

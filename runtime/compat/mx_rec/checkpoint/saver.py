@@ -160,7 +160,9 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
                 "save_checkpoint_due_time=..., save_delta_checkpoints_secs=...) before it is created"
             )
         if step is None:
-            raise ValueError("an incremental checkpoint needs a `global_step`: each checkpoint needs a name of its own")
+            raise ValueError(
+                "an incremental checkpoint needs a `global_step`, as each checkpoint needs a name of its own: give one"
+            )
         return self._increments
 
     def restore(self, sess: Any, save_path: Any) -> None:

@@ -110,8 +110,8 @@ class NPULossScaleOptimizer(v1.train.Optimizer):  # type: ignore[misc]
         _validation.kind("opt", opt, v1.train.Optimizer, "an optimizer of tf.compat.v1.train")
         if isinstance(opt, TableOptimizer):
             raise ValueError(
-                f"NPULossScaleOptimizer got {opt.get_name()}, which updates tables: apply their gradients by itself, "
-                "with the loss as it is; only dense variables need a scale"
+                f"NPULossScaleOptimizer got {opt.get_name()}, which updates tables: apply the gradients of "
+                "tables with that optimizer directly, without a loss scale, which only dense variables need"
             )
         self._opt, self._manager = opt, loss_scale_manager
         self._is_distributed = _validation.boolean("is_distributed", is_distributed)

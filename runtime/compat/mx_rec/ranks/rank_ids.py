@@ -47,9 +47,10 @@ def start() -> None:
     if (engine.rank, engine.size) != (rank, size):
         ranks.stop()
         raise ranks.RanksError(
-            f"the launcher started this process as rank {rank} of {size}, but for Horovod it is rank {engine.rank} of "
-            f"{engine.size}: start the script with `horovodrun -np {size}` or `python -m runtime.launch -n {size} "
-            "--engine horovod`, or for mpirun build Horovod with MPI (HOROVOD_WITH_MPI=1)"
+            f"the launcher started this process as rank {rank} of {size}, but Horovod calls it rank "
+            f"{engine.rank} of {engine.size}: start the script with `horovodrun -np {size}` or `python -m "
+            f"runtime.launch -n {size} --engine horovod`; mpirun needs a Horovod that is built with "
+            "HOROVOD_WITH_MPI=1"
         )
 
 

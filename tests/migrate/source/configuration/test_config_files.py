@@ -98,7 +98,7 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
         ("pyproject.toml", '[tool.migrate.per-file-ignores]\n"a" = ["no-rule"]', "unknown rule `no-rule`"),
         ("pyproject.toml", "[tool]\nmigrate = 1", "`tool.migrate` is not a table"),
         ("pyproject.toml", "[tool.migrate]\nignore = [", "is not valid TOML"),
-        ("pyproject.toml", '[tool.migrate]\nrules = ["none.py"]', "none.py: the rules cannot be read"),
+        ("pyproject.toml", '[tool.migrate]\nrules = ["none.py"]', "none.py: cannot be read as rules"),
         ("pyproject.toml", "[tool.migrate]\nadmission = 0", "key `admission`: invalid value 0; write a number"),
         ("setup.cfg", "[migrate]\nselect = tf", "[migrate] is not read; write [tool.migrate]"),
     ],

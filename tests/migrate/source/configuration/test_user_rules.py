@@ -191,7 +191,7 @@ def test_a_rule_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_file_that_changes_in_use_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(EXAMPLE)
     file = read_rule_file(str(tmp_path / "own.py"))
-    with pytest.raises(MigrateError, match="changed while the rules were in use"):
+    with pytest.raises(MigrateError, match="was changed while this command ran"):
         rules_of([RuleFile(file.path, "other")])
     with pytest.raises(MigrateError, match="another file also has a rule `acme-lookup`"):
         (tmp_path / "again.py").write_text(EXAMPLE + "\n")

@@ -64,7 +64,7 @@ def test_what_no_entry_point_reaches_keeps_no_table(work: Path) -> None:
 def test_files_outside_are_counted_and_those_that_use_converted_ones_are_named(work: Path) -> None:
     done = convert("p/train.py")
     (told,) = [one for one in done["p/train.py"].result.findings if one.rule == "entry-point"]
-    assert told.message == "2 of 4 files are outside: left unchanged, and not judged"
+    assert told.message == "2 of 4 files are outside: left unchanged, and not analysed"
     assert told.reason == "not reached from `p/train.py`"
     (test,) = done["p/tests/test_model.py"].result.findings
     assert (test.rule, test.state) == ("entry-point", State.NOTED)

@@ -201,7 +201,16 @@ def test_what_the_graph_keeps_stays(files: dict[str, str], fault: str, tmp_path:
             continue
         assert verdict(results)[0] in (State.SUGGESTED, State.UNSUPPORTED)
         (table,) = results["main.py"].tables
-        assert len([one for one in table.reasons if "in the graph `item` stays: it is scattered" in one]) == 1
+        assert (
+            len(
+                [
+                    one
+                    for one in table.reasons
+                    if "`item` stays a variable in the graph of a recorded run: it is scattered" in one
+                ]
+            )
+            == 1
+        )
         assert not results["main.py"].changed
     failed = replace(one, ended="by ValueError")
     assert results["main.py"].changed or verdict(convert_with(root, failed)) == verdict(convert_with(root))

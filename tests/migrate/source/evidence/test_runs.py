@@ -41,7 +41,9 @@ def test_a_changed_file_is_named(tmp_path: Path) -> None:
 
 def test_files_of_another_program(tmp_path: Path) -> None:
     root = write(tmp_path / "app", {"other.py": ""})
-    with pytest.raises(MigrateError, match="are not among the given ones; give the directory that was traced"):
+    with pytest.raises(
+        MigrateError, match="are not among the given files; give the directory that `migrate trace` ran in"
+    ):
         read_evidence([_record(tmp_path)], _files(root))
 
 
@@ -54,5 +56,5 @@ def test_a_run_in_which_the_tracer_failed(tmp_path: Path) -> None:
     """A graph that it did not note might keep a table."""
     write(tmp_path / "app", FILES)
     (tmp_path / "run.json").write_text(replace(record(FILES), faults=("KeyError: 3",)).dump())
-    with pytest.raises(MigrateError, match=r"the tracer failed in that run .KeyError: 3., .*without the record"):
+    with pytest.raises(MigrateError, match=r"`migrate trace` failed in that run .KeyError: 3., .*without --evidence"):
         read_evidence([str(tmp_path / "run.json")], _files(tmp_path / "app"))

@@ -62,7 +62,7 @@ def test_what_a_notebook_brings_in_is_seen(brought: str, tmp_path: Path) -> None
 
 USES = {
     "the whole table": ("tf.train.MonitoredSession().run(model.item)", "which a growing table does not have"),
-    "FTRL beside it": ("more = tf.train.FtrlOptimizer(0.2).minimize(model.loss)", "their order decides"),
+    "FTRL beside it": ("more = tf.train.FtrlOptimizer(0.2).minimize(model.loss)", "depends on their order"),
     "a matrix": ("tf.losses.add_loss(tf.cond(c, lambda: tf.matmul(model.item, model.item), lambda: 0.0))", "matmul"),
 }
 

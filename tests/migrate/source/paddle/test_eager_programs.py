@@ -91,7 +91,7 @@ def test_a_folder_for_graphs_is_told_so_once() -> None:
     assert not any(result.changed for result in both)
     (found,), (noted,) = (result.findings for result in both)
     assert found.state is State.UNSUPPORTED and "`pgl` is a package over Paddle" in found.message
-    assert noted.state is State.NOTED and "the reason that the finding of dygraph_model.py gives" in noted.message
+    assert noted.state is State.NOTED and "the reason in the finding of dygraph_model.py" in noted.message
 
 
 def test_what_imports_a_file_that_stays_stays_too() -> None:

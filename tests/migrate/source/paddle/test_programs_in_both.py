@@ -155,7 +155,7 @@ REFUSED = {
     "a function that nothing has": (
         "flag = False\nreturn paddle.fluid.relu(x) if flag else x",
         HEAD,
-        "what is written has no `paddle.fluid.relu`",
+        "the converted code has no `paddle.fluid.relu`",
     ),
     "the class of a tensor": ("return x * (type(x) == paddle.Tensor)", HEAD, "use `isinstance`"),
     "a method by another name": ("g = x.tanh\nreturn g()", HEAD, "called by another name; write `x.tanh(...)`"),

@@ -258,7 +258,7 @@ def test_a_static_model_that_needs_another_text_stays() -> None:
     found = beside(static_model=other, net=net)
     assert found["static_model.py"].converted == other and "import paddle" not in found["net.py"].converted
     assert (
-        "because of net.py:11: the two trainers need different texts here"
+        "because of net.py:11: the two trainers need different converted code here"
         in found["static_model.py"].findings[0].message
     )
     broken = beside(static_model=STATIC.replace("paddle.mean", "paddle.frobnicate"))["static_model.py"]

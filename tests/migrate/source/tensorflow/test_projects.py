@@ -312,7 +312,7 @@ def test_many_statements_alike_in_files_without_tables_are_one_finding(tmp_path:
     root = write(tmp_path / "p", {**INHERITED, **others, "main.py": imports + MAIN})
     results = convert(root)
     assert verdicts(results) == {"item": "unsupported"}
-    assert reasons(results).count("trains the model by itself: a table would not be trained as the variable was;") == 1
+    assert reasons(results).count("which cannot be split: a table would not be trained as the variable was;") == 1
     assert "the same holds for 5 more statements, the next at " in reasons(results)
     few = convert(write(tmp_path / "few", {**INHERITED, **dict(list(others.items())[:2]), "main.py": imports + MAIN}))
     assert "more statements" not in reasons(few)

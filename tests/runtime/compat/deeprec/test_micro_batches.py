@@ -132,7 +132,10 @@ def test_the_number_comes_before_the_optimizer(rec: Any) -> None:
     weight = rec.get_variable("weight", initializer=1.0)
     rec.train.GradientDescentOptimizer(1.0).minimize(weight * weight)
     config = _config(rec, 2)
-    with pytest.raises(ValueError, match=r"micro_batch_num is 2, but .* of 1 batches: set it in tf\.ConfigProto befor"):
+    with pytest.raises(
+        ValueError,
+        match=r"micro_batch_num is 2, but .* for 1 micro-batches: set micro_batch_num in tf\.ConfigProto befor",
+    ):
         rec.Session(config=config)
     with rec.Session(config=_config(rec, 1)) as session:
         session.run(rec.global_variables_initializer())

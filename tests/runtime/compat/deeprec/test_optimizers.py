@@ -213,5 +213,5 @@ def test_optimizers_without_a_form_are_refused(rec: Any) -> None:
         TypeError, match=r"AdagradDAOptimizer cannot update .* because AdagradDAOptimizer overrides _apply_sparse"
     ):
         rec.train.AdagradDAOptimizer(0.1, rec.train.get_or_create_global_step()).minimize(loss, var_list=[ours])
-    with pytest.raises(TypeError, match="the gradient of the table `ours` is dense"):
+    with pytest.raises(TypeError, match="the gradient of the table `ours` is a dense tensor"):
         rec.train.AdamOptimizer(0.1).apply_gradients([(rec.zeros([3, 3]), ours)])

@@ -112,8 +112,8 @@ def test_what_a_dataset_refuses(rec: Any, path: str) -> None:
     for settings, said in (
         ((path, 2, ["nothing"]), "has no column 'nothing': it has id, word"),
         ((path, 2), "the column 'day' of .* is date32.*: cast it to numbers or text first"),
-        ((path, 2, [field("bag", tf.int64, 0)]), "lists 1 deep: its field must not have ragged_rank 0"),
-        ((path, 2, [field("id", tf.int32)]), "is int64: its field must not say tf.int32"),
+        ((path, 2, [field("bag", tf.int64, 0)]), "lists of depth 1, but its field has ragged_rank 0"),
+        ((path, 2, [field("id", tf.int32)]), "is int64: give its field this dtype, not tf.int32"),
         ((rec.constant([path]), 2), "are not known when it is created: give `fields` as DataFrame.Field"),
         ((rec.constant([path]), 2, ["id"]), "are not known when it is created"),
     ):

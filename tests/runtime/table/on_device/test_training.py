@@ -285,7 +285,7 @@ def test_a_step_that_fails_leaves_all_rows_as_they_were(graph: tf.Graph) -> None
 def test_what_is_refused(graph: tf.Graph) -> None:
     with pytest.raises(ValueError, match="`device` and `max_bytes` exclude each other"):
         _table(max_bytes=1000)
-    with pytest.raises(ValueError, match="the device 'gpu' is none of TensorFlow: name one as"):
+    with pytest.raises(ValueError, match="'gpu' is no device of TensorFlow: give one such as"):
         _table(device="gpu")
     with pytest.raises(ValueError, match="policy"):
         _table(device=runtime.Device("/cpu:0", "fifo"))

@@ -146,7 +146,7 @@ def either(first: Value, second: Value) -> Value:
     if first is second:
         return first
     if isinstance(first, Tensor) != isinstance(second, Tensor):
-        raise Refuse("this is a tensor or not, as a value tells; call `.numpy()` before the condition")
+        raise Refuse("this is a tensor in one branch and an array in the other; call `.numpy()` before the condition")
     if isinstance(first, Tensor):
         return Tensor(None, first.dtype if first.dtype == second.dtype else None)
     return first if type(first) is type(second) and not isinstance(first, bool | int | float | str) else Fetched()

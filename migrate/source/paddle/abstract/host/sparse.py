@@ -63,7 +63,9 @@ class Matrix:
     def sum(self, axis: Value = None) -> Matrix:
         """Return the sums over an axis."""
         if axis not in (0, 1, -1, -2):
-            raise Refuse("the sum of a matrix of SciPy is a number of the run; sum along an axis, or in the graph")
+            raise Refuse(
+                "the sum of a matrix of SciPy is known only when the model runs; sum along an axis, or in the graph"
+            )
         kind = self.dtype if self.dtype.kind == "f" else np.dtype(np.int64)
         return Matrix((1, self.shape[1]) if axis in (0, -2) else (self.shape[0], 1), kind, True)
 
@@ -141,7 +143,7 @@ def attribute(value: Matrix, name: str) -> Value:
         return getattr(value, name)
     if name == "dtype":
         return Dtype(value.dtype.name)
-    raise Refuse(f"`{name}` of a matrix of SciPy is not supported: its elements are those of the run")
+    raise Refuse(f"`{name}` of a matrix of SciPy is not supported: its elements are known only when the model runs")
 
 
 def _made(given: Value, shape: Value = None, dtype: Value = None, copy: Value = False) -> Matrix:

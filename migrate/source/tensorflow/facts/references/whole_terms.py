@@ -41,7 +41,10 @@ SUMMED = {"reduce_sum", "math.reduce_sum"}
 REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims")
 #: What findings say of exact terms: of the code; of how it trains; and of a term that stays as it was.
 EXACTLY = "covers all rows of the table"
-SETTLED = "each row takes each step of this term when it is next read, updated or saved; its value reads all rows"
+SETTLED = (
+    "the steps of this term are applied to a row when it is next read, updated or saved; the value of the term "
+    "reads all rows"
+)
 IN_BRANCH = "a branch or loop of the graph computes it, so the table does not know which steps have it"
 _ABSOLUTE = {"abs", "math.abs"}
 

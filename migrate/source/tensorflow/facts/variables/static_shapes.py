@@ -14,8 +14,8 @@ from migrate.source.tensorflow.facts.references.table_values import TableValues,
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 RULE = "tf-table-shape"
-CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
-OWN = "a table has the shape that it was made with, that of its variable, although it grows"
+CONSTANT = "rows and width of the variable are fixed; the table grows, but this value stays the same"
+OWN = "a table reports the shape of the variable that it replaces, although it grows"
 #: The static shape, as text.
 STATIC = "{0}.TensorShape([{1}])"
 
@@ -37,7 +37,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     if whole is None or text is None or _may_go(file, whole):
         return None
     new = form.format(file.names.v1_prefix or "tf", text)
-    message = f"`{file.tree.one_line(whole)}` is what it was: `{new}`"
+    message = f"`{file.tree.one_line(whole)}` becomes its value: `{new}`"
     return Adaptation(whole, RULE, message, CONSTANT, (CodeChange(whole, lambda *_: new),))
 
 

@@ -20,8 +20,11 @@ from migrate.source.tensorflow.facts.variables.variable_reuse import has_other_r
 
 NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
 COMPUTED = "its name is computed when the program runs: another name is another table"
-NUMBERED = "each run makes a table of its own, whose name is numbered as that of the variable"
-BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
+NUMBERED = "each run creates a table of its own, whose name gets a number as that of the variable"
+BEGUN = (
+    "rows begin by the initializer of the variable scope when the program runs; creating the table fails where "
+    "tables do not support it"
+)
 #: Characters that are replaced by `_` in the name of a table.
 PLAIN = r"[^0-9A-Za-z_]"
 

@@ -25,7 +25,7 @@ from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
 from migrate.source.tensorflow.facts.calls.tensor_functions import COLLECTING, COMPUTING, is_end
 
 RULE = "tf-all-rows"
-KEPT = "no loss depends on it, and it is what it was while ids are below the number of rows"
+KEPT = "no loss depends on it, and it has the same value while ids are below the number of rows"
 
 #: Functions that give the shape of the variable, for which no row is read.
 SIZES = frozenset({"rank", "shape", "size"})

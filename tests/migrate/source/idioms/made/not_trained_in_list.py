@@ -1,7 +1,7 @@
 """`trainable=False`, and a `var_list` that names the variable.
 
 verdict: stays
-says: table; TensorFlow trains a variable that a list names
+says: table; TensorFlow trains a variable that is in a `var_list`
 """
 
 import tensorflow.compat.v1 as tf

@@ -1,7 +1,7 @@
 """`table.assign(rows)`, whose value is used.
 
 verdict: stays
-says: table; rows of a table are written by import
+says: table; the rows of a table are set by `import_rows`
 """
 
 import tensorflow.compat.v1 as tf

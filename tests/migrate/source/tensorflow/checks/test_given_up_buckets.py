@@ -69,7 +69,7 @@ def test_what_makes_the_buckets_makes_wide_ids(before: str, after: str) -> None:
             HASHED + "V = tf.get_variable('v', [9, 4])\nz = tf.matmul(V, V)\nf = tf.gather(V, ids)\n",
             "are also read by `tf.g",
         ),
-        ("ids = tf.cast(tf.strings.to_hash_bucket_fast(words, 9), tf.int32)\n", "narrows the ids"),
+        ("ids = tf.cast(tf.strings.to_hash_bucket_fast(words, 9), tf.int32)\n", "casts the ids"),
         ("ids = tf.strings.to_hash_bucket_fast(words, 8)\n", "its ids have `8` buckets"),
         ("n = 9\nif small:\n    n = 8\nids = tf.strings.to_hash_bucket_fast(words, n)\n", "its ids have `n` buckets"),
         ("x = tf.placeholder(tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n", "`x` have a fraction or are of uint64"),
@@ -156,13 +156,16 @@ def test_words_of_a_vocabulary_keep_their_rows(before: str, rows: str, wide: str
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        (FOUR + "N = 6\n" + TABLE, "its ids have `N` buckets, and it is not known that it has as many rows: `9`"),
+        (FOUR + "N = 6\n" + TABLE, "its ids have `N` buckets and the variable has `9` rows"),
         (NAMED.format("WORDS") + TABLE, "its ids have `N` buckets"),
-        (IN_FUNCTION, "and the source does not show how many words that has"),
+        (IN_FUNCTION, "and the source does not show how many words there are"),
         (FOUR + "N = 5\n" + TABLE + "y = t.size()\n", "are also read by `t.size` (model.py:6)"),
         (FOUR + "N = 5\n" + TABLE + "y = tf.one_hot(t.lookup(other), 9)\n", "are also read by `tf.one_hot("),
-        (INDEX.format('file("f", 5)'), "the source does not show how many words that has"),
-        (INDEX.format('tensor(["a"])'), "`index_table_from_tensor` at model.py:2, without buckets for other words"),
+        (INDEX.format('file("f", 5)'), "the source does not show how many words there are"),
+        (
+            INDEX.format('tensor(["a"])'),
+            "`index_table_from_tensor` at model.py:2, and words outside of it have no bucket",
+        ),
         (LAYER.format("vocabulary=v, mask_token=m"), "not by buckets"),
         (LAYER.format('vocabulary=v, output_mode="one_hot"'), "not by buckets"),
         ("n = flags.n\n" + LAYER.format("num_oov_indices=n"), "its ids"),
@@ -243,7 +246,7 @@ def test_a_name_is_kept_where_the_number_of_buckets_is_known() -> None:
     named = HEAD + body.format(", name='b'", "hashed(words)") + STEP
     assert "naming_buckets(tf.strings.to_hash_bucket_fast, n)(x, wide_buckets(n), name='b')" in freed(named).converted
     apart = freed(HEAD + body.format("", "tf.identity(hashed(words), 'b')") + STEP)
-    assert "`tf.identity(hashed(words), 'b')` names the buckets of" in reasons(apart)
+    assert "`tf.identity(hashed(words), 'b')` gives names to the buckets of" in reasons(apart)
     assert "wide_buckets" not in apart.converted
 
 
@@ -372,7 +375,7 @@ def test_vocabularies_of_columns() -> None:
     for category in ('list("a", ["x"])', 'file("a", "f", num_oov_buckets=2)'):
         assert "widest" not in freed(text.format(category)).converted
     identity = freed(text.replace("vocabulary_{}", "identity('a', 9)"))
-    assert "whose column takes them as they are" in reasons(identity)
+    assert "which uses numbers as ids without hashing them" in reasons(identity)
 
 
 def test_columns_whose_category_others_read_keep_their_buckets() -> None:

@@ -151,9 +151,9 @@ TERM = "loss += tf.nn.l2_loss(W)\n"
 #: Terms that cannot be exact -> why.
 DOUBTS = {
     "clipped gradients": (TERM + CLIP, "the gradients may be clipped"),
-    "two steps": (TERM + TWICE, "several training steps move the rows"),
+    "two steps": (TERM + TWICE, "several training steps change the rows"),
     "a branch": ("loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)\n" + STEP, "a branch or loop of the graph"),
-    "lazy adam": (TERM + "op = tf.contrib.opt.LazyAdamOptimizer(0.1).minimize(loss)\n", "`LazyAdamOptimizer` moves"),
+    "lazy adam": (TERM + "op = tf.contrib.opt.LazyAdamOptimizer(0.1).minimize(loss)\n", "`LazyAdamOptimizer` changes"),
 }
 
 

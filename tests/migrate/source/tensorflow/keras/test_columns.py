@@ -151,8 +151,8 @@ STAYS = {
     "not trained": (f"{COLUMN[:-1]}, trainable=False)", "", COMPILED, "always trained"),
     "loaded rows": (f"{COLUMN[:-1]}, ckpt_to_load_from=p, tensor_name_in_ckpt=n)", "", COMPILED, "warm_start"),
     "joint values": (f"{COLUMN[:-1]}, initializer=tf.keras.initializers.Orthogonal())", "", COMPILED, "row by row"),
-    "starred": ("tf.feature_column.embedding_column(*given)", "", COMPILED, "one by one"),
-    "untrained layer": (COLUMN, ", trainable=False", COMPILED, "may not train the rows"),
+    "starred": ("tf.feature_column.embedding_column(*given)", "", COMPILED, "by its name"),
+    "untrained layer": (COLUMN, ", trainable=False", COMPILED, "may be False"),
     "partitions": (COLUMN, ", partitioner=p", COMPILED, "whole rows of float32"),
     "halves": (COLUMN, ", dtype='float16'", COMPILED, "whole rows of float32"),
     "mixed": (COLUMN, "", f"tf.keras.mixed_precision.set_global_policy('mixed_float16')\n{COMPILED}", "are rounded"),
@@ -176,8 +176,13 @@ STAYS = {
         "in v1 graphs alone",
     ),
     "strategy": (COLUMN, "", COMPILED + "\ns = tf.distribute.MultiWorkerMirroredStrategy()", "one process"),
-    "session": (COLUMN, "", COMPILED + "\ns = tf.compat.v1.Session()", "trains the model by itself"),
-    "graph": (COLUMN, "", COMPILED + "\nwith tf.Graph().as_default():\n    m.fit(x, y)", "trains the model by itself"),
+    "session": (COLUMN, "", COMPILED + "\ns = tf.compat.v1.Session()", "trains the model in a single call"),
+    "graph": (
+        COLUMN,
+        "",
+        COMPILED + "\nwith tf.Graph().as_default():\n    m.fit(x, y)",
+        "trains the model in a single call",
+    ),
     "two optimizers": (COLUMN, "", COMPILED + "\nm.compile(tf.keras.optimizers.Adam(0.1))", "one optimizer"),
 }
 

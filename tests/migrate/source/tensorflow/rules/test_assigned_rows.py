@@ -101,7 +101,7 @@ def test_a_vector_and_a_matrix_of_unknown_size_stay() -> None:
 def test_other_sdks_have_no_such_op(target: str) -> None:
     result = convert_text("model.py", HEAD + "sess.run(W.assign(rows))\n", Options(assume=True, target=target), {})
     assert "set_rows" not in result.converted
-    assert "by import" in reasons(result)
+    assert "by `import_rows`" in reasons(result)
 
 
 MODEL = (

@@ -65,11 +65,11 @@ CASES = {
     "another module called runtime": (HEAD + "from runtime import config\n" + MADE + LOOKUP, "another module"),
     "Adam also of dense variables alone": (
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
-        "the other half would not count these steps",
+        "one of them would not count these steps",
     ),
     "Adam of two losses, one of which may reach dense variables alone": (
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other)\n",
-        "the other half would not count these steps",
+        "one of them would not count these steps",
     ),
     "optimizer handed on": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n",
@@ -91,7 +91,7 @@ CASES = {
     ),
     "gradients of all variables that nothing applies": (
         TABLE + STEP + "v = tf.trainable_variables()\ng = tf.gradients(loss, v)\nshow(g)\n",
-        "takes gradients",
+        "computes gradients",
     ),
     "learning rate changed later": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\no._lr = 0.5\nop = o.minimize(loss)\n",
@@ -116,7 +116,7 @@ CASES = {
     ),
     "optimize_loss": (
         TABLE + "op = tf.contrib.layers.optimize_loss(loss, s, 0.1, 'Adam')\n",
-        "trains the model by itself",
+        "trains the model in a single call",
     ),
     "template": (TABLE + 'f = tf.make_template("t", g)\n', "template"),
     "locals": (TABLE + "print(locals())\n", "by its name as a string"),
@@ -135,7 +135,7 @@ CASES = {
         + "class B(Base):\n    def __init__(self):\n        self.W = tf.ones([9, 4])\n"
         + "e = A().rows(ids) + B().rows(ids)\n"
         + STEP,
-        "`tf.ones([9, 4])` may also come there",
+        "`tf.ones([9, 4])` may also be read there",
     ),
     "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`sum(v for v in w.values())` may reach the table"),
     "reused dense": (

@@ -29,7 +29,7 @@ STAYS = {
         LOSS.replace("[4])", "[4], regularizer=None)").replace("e =", "e =") + STEP,
         "a table that is trained",
     ),
-    "added": (LOSS + "u = W.assign_add(tf.ones([9, 4]))\n" + STEP, "by import"),
+    "added": (LOSS + "u = W.assign_add(tf.ones([9, 4]))\n" + STEP, "by `import_rows`"),
 }
 
 

@@ -106,7 +106,7 @@ def test_every_step_has_lists_of_its_own() -> None:
 
 
 TAKEN = "g = tf.gradients(loss, {})\n" + f"train = {ADAGRAD}.apply_gradients(zip(g, {{}}))\n"
-ALONE = "the other half would not count these"
+ALONE = "one of them would not count these"
 STAY = {
     "a part that is not seen": (BOTH.format("[W] + more()"), "the value of `[W] + more()` in its `var_list` cannot be"),
     "a list in the list": ("D = [b]\n" + BOTH.format("[W, D]"), "the value of `D` in its `var_list` cannot be"),
@@ -127,9 +127,9 @@ STAY = {
         "P = [W, b]\n" + TAKEN.format("P", "P") + "for x, v in zip(g, P):\n    x.assign(v)\n", "is used in `for x, v"),
     "one table in two lists": (
         BOTH.format("[W, b]") + "a = tf.train.FtrlOptimizer(0.1).minimize(loss, var_list=[W, c])\n",
-        "their order decides"),
+        "depends on their order"),
     "a table of all variables": (
-        "a = tf.train.FtrlOptimizer(0.1).minimize(loss)\n" + BOTH.format("[W, b]"), "their order decides"),
+        "a = tf.train.FtrlOptimizer(0.1).minimize(loss)\n" + BOTH.format("[W, b]"), "depends on their order"),
     "Adam without a dense half": (
         f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V])\n", ALONE),
     "Adam whose table stays": (

@@ -61,13 +61,19 @@ METHOD = (
 STAYS = {
     "in place": (
         'tf.train.AdamOptimizer(0.1) if kind == "adam" else tf.train.AdagradOptimizer(0.2)',
-        "not a stock optimizer",
+        "not an optimizer of TensorFlow",
     ),
-    "a method": (METHOD, "not a stock optimizer"),
-    "a class": (f"{CLASSES}[kind](0.1)", "not a stock optimizer"),
-    "a class with a name": (f"{CLASSES}.get(kind)\n        optimizer = optimizer(0.1)", "not a stock optimizer"),
-    "an object": ("{0: tf.train.AdamOptimizer(0.1), 1: tf.train.AdagradOptimizer(0.1)}[kind]", "not a stock optimizer"),
-    "by its name": ('getattr(tf.train, kind + "Optimizer")(0.1)', "not a stock optimizer"),
+    "a method": (METHOD, "not an optimizer of TensorFlow"),
+    "a class": (f"{CLASSES}[kind](0.1)", "not an optimizer of TensorFlow"),
+    "a class with a name": (
+        f"{CLASSES}.get(kind)\n        optimizer = optimizer(0.1)",
+        "not an optimizer of TensorFlow",
+    ),
+    "an object": (
+        "{0: tf.train.AdamOptimizer(0.1), 1: tf.train.AdagradOptimizer(0.1)}[kind]",
+        "not an optimizer of TensorFlow",
+    ),
+    "by its name": ('getattr(tf.train, kind + "Optimizer")(0.1)', "not an optimizer of TensorFlow"),
 }
 
 

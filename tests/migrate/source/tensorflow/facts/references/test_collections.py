@@ -59,14 +59,15 @@ CLASS = f"class Model:\n    def __init__(self):\n        self.t = {{n: {MADE} fo
 DEFAULT = f"def rows(i, table{{0}}):\n    if {{1}}:\n        table = {A}\n    return tf.gather(table, i)\n"
 #: Name -> code whose tables stay, and what is said about it.
 STAYS = {
-    "another member": (DICT + f'W[key] = {ONES}\n' + SUM, "`tf.ones([9, 4])` may also come there"),
-    "another member by setdefault": (DICT + f"W.setdefault(key, {ONES})\n" + SUM, "may also come there"),
-    "another member that is appended": (f"W = [{A}]\nW.append({ONES})\n" + LOOPED.format(""), "may also come there"),
+    "another member": (DICT + f'W[key] = {ONES}\n' + SUM, "`tf.ones([9, 4])` may also be read there"),
+    "another member by setdefault": (DICT + f"W.setdefault(key, {ONES})\n" + SUM, "may also be read there"),
+    "another member that is appended": (f"W = [{A}]\nW.append({ONES})\n" + LOOPED.format(""), "may also be read there"),
     "another member under a text that may be the key": (
-        f'W = {{}}\nW["emb"] = {A}\nW[f"em{{key}}"] = {ONES}\ne = tf.gather(W["emb"], [1])\n', "may also come there"),
+        f'W = {{}}\nW["emb"] = {A}\nW[f"em{{key}}"] = {ONES}\ne = tf.gather(W["emb"], [1])\n',
+        "may also be read there"),
     "a member that may be none": (
-        f"W = {{n: {MADE} if n in big else {ONES} for n in names}}\n" + SUM, "may also come there"),
-    "a default": (DICT + f'e = tf.gather(W.get("a", {ONES}), [1])\n', "may also come there"),
+        f"W = {{n: {MADE} if n in big else {ONES} for n in names}}\n" + SUM, "may also be read there"),
+    "a default": (DICT + f'e = tf.gather(W.get("a", {ONES}), [1])\n', "may also be read there"),
     "members that are exchanged": (
         DICT + SUM + "for n in W:\n    W[n] = tf.nn.l2_normalize(W[n], 1)\n", "l2_normalize"),
     "another dict under the name": (DICT + SUM + "W = load()\n", "it may come from `load()`"),
@@ -84,13 +85,13 @@ STAYS = {
     "all members in products": (
         DICT + SUM + f"for w in W.values():\n    y = {HELD.format('w')}\n", "needs the whole"),
     "ranks that differ": (f"W = [{A}, {A.replace(', 4]', ']')}]\n" + LOOPED.format(""), "their shapes differ"),
-    "an attribute that is set outside": (CLASS + f'model.t["a"] = {ONES}\n', "may also come there"),
+    "an attribute that is set outside": (CLASS + f'model.t["a"] = {ONES}\n', "may also be read there"),
     "a name of the module that is got by a text": (
         DICT + SUM + 'import sys\nV = getattr(sys.modules[__name__], "W")\ntf.Session().run(V)\n', "by its name"),
     "one of all names of the module": (f'T = {A}\ne = tf.gather(T, [1])\nuse(globals()["T"])\n', "by its name"),
     "a matrix where a table may be given": (
-        DEFAULT.format("=None", "table is None") + f"e = rows([1]) + rows([2], {ONES})\n", "may also come there"),
-    "a table or what callers give": (DEFAULT.format("", "big") + f"e = rows([1], {ONES})\n", "may also come there"),
+        DEFAULT.format("=None", "table is None") + f"e = rows([1]) + rows([2], {ONES})\n", "may also be read there"),
+    "a table or what callers give": (DEFAULT.format("", "big") + f"e = rows([1], {ONES})\n", "may also be read there"),
     "a table or what unseen callers give": (DEFAULT.format("", "big") + "e = call(rows)\n", "`table` is a parameter"),
     "a decorator that is not known": (
         f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "what the caller does"),

@@ -39,13 +39,13 @@ def test_a_function_that_is_not_called_is_named_and_keeps_its_table(text: str, a
 
 
 SAID = {
-    "another name": ("lookup = tf.nn.embedding_lookup\n", State.NOTED, "nothing that is read calls it"),
-    "its documentation": ("@functools.wraps(tf.gather)\ndef f(i):\n    pass\n", State.OPAQUE, "named, not called"),
-    "replaced": ("tf.nn.embedding_lookup = mine\n", State.OPAQUE, "named, not called"),
-    "returned": ("def f(): return tf.nn.embedding_lookup\n", State.OPAQUE, "named, not called"),
+    "another name": ("lookup = tf.nn.embedding_lookup\n", State.NOTED, "no code of the given files calls it"),
+    "its documentation": ("@functools.wraps(tf.gather)\ndef f(i):\n    pass\n", State.OPAQUE, "passed on, not called"),
+    "replaced": ("tf.nn.embedding_lookup = mine\n", State.OPAQUE, "passed on, not called"),
+    "returned": ("def f(): return tf.nn.embedding_lookup\n", State.OPAQUE, "passed on, not called"),
     "by a text": ('e = getattr(tf.nn, "embedding_lookup")(x, ids)\n', State.OPAQUE, "getattr"),
     "a tensor": ("e = tf.gather(x, ids)\n", State.NOTED, "not known to be a variable"),
-    "a weight": ("e = tf.gather(layer.add_weight('w', [9, 4]), ids)\n", State.NOTED, "a weight that a layer makes"),
+    "a weight": ("e = tf.gather(layer.add_weight('w', [9, 4]), ids)\n", State.NOTED, "a weight that a layer creates"),
     "an older one": ("e = tf.contrib.layers.embedding_lookup_unique(x, ids)\n", State.NOTED, "not known"),
     "one of the file": ("e = varlen_embedding_lookup(x, ids)\n", State.NOTED, "is not TensorFlow's"),
 }

@@ -116,14 +116,14 @@ STAYS = {
         "it may come from `v`"),
     "a declared name with another value": (
         f"W: tf.Variable = {A}\nW = {ONES}\ne = tf.nn.embedding_lookup(W, [1])\n", "is not known to be a variable"),
-    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "may also come there"),
-    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "may also come there"),
-    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "may also come there"),
-    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "may also come there"),
+    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "may also be read there"),
+    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "may also be read there"),
+    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "may also be read there"),
+    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "may also be read there"),
     "a dict of dicts with another": (
-        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "may also come there"),
+        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "may also be read there"),
     "a dict of dicts under another name": (
-        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "may also come there"),
+        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "may also be read there"),
     "a value of the class": (
         f"class M:\n    t = {ONES}\n    def __init__(self):\n        if big:\n            self.t = {A}\n"
         "        self.e = tf.gather(self.t, [1])\ne = M().e\n", "it is also `tf.ones([9, 4])`"),
@@ -147,10 +147,11 @@ STAYS = {
     "an attribute that is declared in a dataclass": (
         "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
         "make `_t` of class"),
-    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "may also come there"),
+    "a method that is defined again": (
+        MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "may also be read there"),
     "a method that is another one elsewhere": (
         MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
-        "may also come there"),
+        "may also be read there"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
         "is not known to be a variable of the files read"),

@@ -56,13 +56,13 @@ def test_copies_are_followed(code: str, tables: int) -> None:
 
 #: Name -> code of which no table moves, and what is said about it.
 STAYS = {
-    "another in the copy": (V + f'W = dict(V)\nW[key] = {ONES}\n' + SUM, "may also come there"),
-    "another in the source, later": (V + f'W = dict(V)\nV[key] = {ONES}\n' + SUM, "may also come there"),
+    "another in the copy": (V + f'W = dict(V)\nW[key] = {ONES}\n' + SUM, "may also be read there"),
+    "another in the source, later": (V + f'W = dict(V)\nV[key] = {ONES}\n' + SUM, "may also be read there"),
     "the copy is fetched": (V + "W = dict(V)\n" + RUN.format("W") + SUM, "as a whole: `tf.Session().run(W)`"),
     "a list that is summed": (T + "L = list(T)\ny = tf.add_n(L)\n" + FIRST.format("T"), "as a whole: `y = tf.add_n"),
     "a place that a slice moves": (f"T = [{A}, {ONES}]\nU = T[1:]\n" + FIRST.format("U"), "is not known"),
-    "a place behind stars": (f"T = [{A}]\nU = [*T, {ONES}]\n" + FIRST.format("U"), "may also come there"),
-    "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "may also come there"),
+    "a place behind stars": (f"T = [{A}]\nU = [*T, {ONES}]\n" + FIRST.format("U"), "may also be read there"),
+    "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "may also be read there"),
     "values that are not followed": (V + "W = dict(V)\nW.update(load())\n" + SUM, "it may come from `load()`"),
     "members that are not followed": (T + "T.extend(load())\n" + FIRST.format("T"), "it may come from `load()`"),
     "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, NO_TABLE),

@@ -125,7 +125,7 @@ COLUMN = "c = fc.categorical_column_with_identity('i', 9)\ne = fc.embedding_colu
 READ = "x = fc.input_layer(features, [e])"
 REFUSED = {
     "rows of a checkpoint": (", ckpt_to_load_from='m', tensor_name_in_ckpt='t'", READ, "warm_start"),
-    "not trained": (", trainable=flag", READ, "may not train the rows"),
+    "not trained": (", trainable=flag", READ, "may be False"),
     "stars": (", *more", READ, "cannot be read"),
     "orthogonal": (", initializer=tf.orthogonal_initializer()", READ, "row by row"),
     "list of variables": ("", "v = {}\nx = fc.input_layer(features, [e], cols_to_vars=v)", "cols_to_vars"),
@@ -134,7 +134,7 @@ REFUSED = {
         "x = fc.input_layer(features, [e], weight_collections=['a'])",
         "weight_collections",
     ),
-    "input layer that is not trained": ("", "x = fc.input_layer(features, [e], trainable=False)", "may not train"),
+    "input layer that is not trained": ("", "x = fc.input_layer(features, [e], trainable=False)", "may be False"),
     "canned": ("", "m = tf.estimator.LinearRegressor([e])", "canned"),
     "canned, in a dict": ("", "K = {'d': tf.estimator.DNNClassifier}\nm = K[kind]([8], [e])", "canned"),
     "canned, as a base": ("", "class Own(tf.estimator.DNNRegressor):\n    pass\nm = Own([8], [e])", "canned"),

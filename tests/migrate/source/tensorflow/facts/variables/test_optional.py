@@ -62,7 +62,7 @@ def test_a_category_of_a_fork_keeps_its_column(tmp_path: Path) -> None:
     text = HEAD + START + "    if True:\n" + COLUMNS.replace("with_identity(n, 8)", "with_rows(n)") + END
     results = convert(write(tmp_path / "p", {"main.py": text + "FLAG = True\n"}))
     assert not results["main.py"].changed
-    assert "not TensorFlow's own" in reasons(results)
+    assert "belongs to a fork of TensorFlow" in reasons(results)
 
 
 def test_a_library_that_starts_processes_is_an_assumption(tmp_path: Path) -> None:

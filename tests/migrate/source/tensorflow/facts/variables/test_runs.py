@@ -126,7 +126,7 @@ STAYS = {
         "def net(keys, name):\n    W = tf.Variable(tf.zeros([9, 4]), name=name())\n"
         "    return tf.nn.embedding_lookup(W, keys)\n"
         'p, q = net(ids, named), net(ids, named)\nwith tf.variable_scope("s", reuse=True):\n    r = net(ids, named)\n',
-        "demands",
+        "reuse=True",
     ),
 }
 
