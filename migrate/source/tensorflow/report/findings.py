@@ -10,13 +10,13 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
-from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
+from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_line, of_use
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart, of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
-from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
+from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes
 from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.ids.bounds import bounds_of, growth

@@ -188,7 +188,7 @@ class KerasEmbedding(Rule):
         ),
         Refusal(
             "other-optimizer",
-            "`{shown}` makes another optimizer",
+            "`{shown}` makes another optimizer{than}",
             "each optimizer keeps its own state of a variable, and all share that of a table",
             "convert with --assume if no two optimizers train one layer",
             "one optimizer trains each layer",
