@@ -42,9 +42,20 @@ class _Lookup:
 
 
 @dataclass(frozen=True)
+class _Whole:
+    """A gradient of all rows."""
+
+
+@dataclass(frozen=True)
 class _Update:
     rule: str
     source: str = ""
+    whole: _Whole | None = None
+
+    @property
+    def optimizer(self) -> str:
+        """As `Update.optimizer` of the rewriter, whose record this is."""
+        return "adam" if self.rule == "lazy_adam" and self.whole is not None else self.rule
 
 
 @dataclass(frozen=True)
@@ -264,8 +275,8 @@ def _message(name: str) -> str:
 def _how(table: _Table, savers: int) -> str:
     kinds = dict.fromkeys(one.rule for one in table.lookups)
     parts = [_counted(kind, [one.source for one in table.lookups if one.rule == kind]) for kind in kinds]
-    rules = dict.fromkeys(one.rule for one in table.updates)
-    parts += [f"trained by {rule}{_lines(one.source for one in table.updates if one.rule == rule)}" for rule in rules]
+    rules = dict.fromkeys(one.optimizer for one in table.updates)
+    parts += [f"trained by {rule}{_lines(one.source for one in table.updates if one.optimizer == rule)}" for rule in rules]
     parts += [] if rules else ["not trained"]
     parts += [f"saved and restored by {plural(savers, 'Saver op')}"] if savers else []
     if table.new_rows:
@@ -369,7 +380,7 @@ def _table(table: _Table, place: str, written: str | None) -> TableRecord:
         dim=str(table.dim),
         rows=str(table.rows),
         initializer="as the variable; new ids: " + _start(table.new_rows) if table.new_rows else "",
-        optimizer=", ".join(dict.fromkeys(one.rule for one in table.updates)),
+        optimizer=", ".join(dict.fromkeys(one.optimizer for one in table.updates)),
         lookups=tuple(_location(one.source, place) for one in table.lookups),
     )
 
