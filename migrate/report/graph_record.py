@@ -276,7 +276,9 @@ def _how(table: _Table, savers: int) -> str:
     kinds = dict.fromkeys(one.rule for one in table.lookups)
     parts = [_counted(kind, [one.source for one in table.lookups if one.rule == kind]) for kind in kinds]
     rules = dict.fromkeys(one.optimizer for one in table.updates)
-    parts += [f"trained by {rule}{_lines(one.source for one in table.updates if one.optimizer == rule)}" for rule in rules]
+    parts += [
+        f"trained by {rule}{_lines(one.source for one in table.updates if one.optimizer == rule)}" for rule in rules
+    ]
     parts += [] if rules else ["not trained"]
     parts += [f"saved and restored by {plural(savers, 'Saver op')}"] if savers else []
     if table.new_rows:
