@@ -169,7 +169,7 @@ def read_record(data: Any, origin: str) -> Report:
     command, facts = data.get("command"), data.get("environment")
     if not isinstance(command, str) or not isinstance(facts, dict):
         raise MigrateError(f"`{origin}`: `command` or `environment` is missing; run the hook again to rewrite the file")
-    report = plan_report(data.get("plan"), command, origin, written="the session's graph")
+    report = plan_report(data.get("plan"), command, origin, written="the graph of the session, not the source")
     ids = decode(_Ids, data.get("ids"), origin)
     return replace(
         report,
@@ -339,7 +339,9 @@ def _id_stage(ids: _Ids) -> Iterator[Stage]:
     found = ids.moved + ids.passing
     total = found + len(ids.staying)
     if total:
-        yield Stage("ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from datasets")
+        yield Stage(
+            "ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from the input pipeline (tf.data)"
+        )
 
 
 def _verification(proof: _Proof) -> Verification:

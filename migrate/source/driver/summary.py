@@ -83,7 +83,7 @@ def _unbounded(report: Report) -> Iterator[str]:
     """Yield how many tables have ids of which the source does not show where they come from."""
     count = sum(table.growth == "unknown" for table in report.tables)
     if count:
-        yield f"{plural(count, 'table')}: the source does not show what bounds the ids; {words.ASK_A_RUN}"
+        yield f"{plural(count, 'table')}: the source does not show how many ids there can be; {words.ASK_A_RUN}"
 
 
 def _said(findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
