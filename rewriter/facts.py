@@ -90,6 +90,11 @@ class Update:
     inner: tuple[str, ...] = ()
 
     @property
+    def optimizer(self) -> str:
+        """The optimizer that it steps as: the lazy rule that gets a gradient of all rows is Adam itself."""
+        return "adam" if self.rule == "lazy_adam" and self.whole is not None else self.rule
+
+    @property
     def gradients(self) -> tuple[tuple[Tensor, Tensor], ...]:
         """Values and indices of the gradient, or those of its pieces; none if a term over all rows is all of it."""
         if self.values is None or self.indices is None:

@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 
 #: Features of the target; the names are those of configuration files.
 SWITCHES = (
-    click.option("--dynamic-expansion/--no-dynamic-expansion", default=None, help="Let tables grow in device memory."),
-    click.option("--cache-mode", metavar="MODE", help="Where rows are stored: HBM, DDR or SSD."),
+    click.option(
+        "--dynamic-expansion/--no-dynamic-expansion",
+        default=None,
+        help="Let tables grow in device memory (for rec_sdk; others grow).",
+    ),
+    click.option(
+        "--cache-mode", metavar="MODE", help="For rec_sdk, deeprec, sok: where rows are stored: HBM, DDR or SSD."
+    ),
     click.option("--admission", metavar="N", type=int, help="Create the row of an id once the id was seen N times."),
     click.option("--eviction", metavar="AGE", help="Evict rows not used for AGE seconds, or steps (5000steps)."),
     click.option(
-        "--modify-graph/--no-modify-graph", default=None, help="Compute ids ahead of the step, in the input pipeline."
+        "--modify-graph/--no-modify-graph",
+        default=None,
+        help="Compute ids ahead of the step, in the input pipeline (runtime).",
     ),
     click.option(
         "--multi-lookup/--no-multi-lookup",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
+    from migrate.report.model import Report
     from migrate.source.driver.run import Converted
     from migrate.source.project.whole_folder import Rest
     from migrate.source.settings.options import Given
@@ -110,6 +111,7 @@ def convert(
         print_result(report, style)
     summarize(report, reports, done)
     if directory is not None and any(one.result.changed for one in done):
+        _say_checkpoints(report, rest, directory)
         records = options.given.evidence if options.given is not None else ()
         suggested = next_step(command_line(), done, directory, schema, recorded_in(paths, records))
         if suggested:
@@ -185,6 +187,20 @@ def _rest(paths: Sequence[str], directory: Path, running: Running) -> Rest:
             more = f", and {len(left) - 1} more" if len(left) > 1 else ""
             say(f"not copied: {left[0]}{more}, {why}; copy or link what the program reads")
     return rest
+
+
+def _say_checkpoints(report: Report, rest: Rest | None, directory: Path) -> None:
+    """Say of copied checkpoints that a program with tables in its source, which they lack, cannot restore them."""
+    from migrate.report.model import Applicability
+
+    saved = rest.checkpoints if rest is not None else []
+    if saved and any(one.applicability not in (None, Applicability.IN_GRAPH) for one in report.tables):
+        more = f", and {len(saved) - 1} more" if len(saved) > 1 else ""
+        say(
+            f"copied: {(directory / saved[0]).as_posix()}{more}, a checkpoint of the original, which the converted "
+            "program cannot restore; move it by `migrate checkpoint` (docs/convert/checkpoints.md), or remove it and "
+            "the file `checkpoint` beside it"
+        )
 
 
 def _write(

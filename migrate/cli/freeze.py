@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     help="Store rows in fewer bits: int8 with a scale for each row, or bfloat16. The error is measured and printed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-@click.option("--force", is_flag=True, help="Overwrite an OUT that this command did not write.")
+@click.option("--force", is_flag=True, help="Overwrite also an OUT that this command did not write.")
 def freeze(source: str, target: str, quantize: str | None, as_json: bool, force: bool) -> None:
     """Write OUT, a SavedModel with TensorFlow's own ops alone, from SAVED_MODEL, which has tables.
 
@@ -35,6 +35,7 @@ def freeze(source: str, target: str, quantize: str | None, as_json: bool, force:
     from migrate.freeze.freezing import freeze_saved_model
     from rewriter.freezing.frozen_table import Numbers
 
+    replaced = Path(target).exists()
     done = freeze_saved_model(Path(source), Path(target), Numbers(quantize or Numbers.FLOAT32), force)
     if as_json:
         tables = [
@@ -44,7 +45,7 @@ def freeze(source: str, target: str, quantize: str | None, as_json: bool, force:
     else:
         for one in done:
             echo(f"table {one.table} [{one.rows}, {one.dim}]{_error(one.error) if quantize else ''}")
-    say(f"wrote {target}")
+    say(f"wrote {target}{', in place of what was there' if replaced else ''}")
 
 
 def _error(error: Error) -> str:

@@ -21,6 +21,7 @@ class Kind(str, Enum):
     UPDATED = "updated"  # same id, but another state, applicability or message
     MOVED = "moved"  # same code in a file with another name
     FIXED = "fixed"  # no longer there
+    UNSEEN = "unseen"  # in a file that the new report did not look at
     UNCHANGED = "unchanged"
 
 
@@ -36,7 +37,7 @@ class Change:
 
     @property
     def finding(self) -> Finding:
-        """The finding in the new report, or in the old one if it was fixed."""
+        """The finding in the new report, or in the old one if it is not there."""
         found = self.after or self.before
         assert found is not None  # every change has at least one of the two
         return found
@@ -62,14 +63,17 @@ _VALUE_RANK = {
 
 
 def compare_findings(old: Report, new: Report) -> tuple[Change, ...]:
-    """Return every finding of both reports once: matched by id, else by fallback id and rule, else new or fixed."""
+    """Return every finding of both reports once: matched by id, else by fallback id and rule, else of one alone."""
     before, after = _with_ids(old), _with_ids(new)
     same, gone, fresh = match(before, after, lambda finding: finding.id)
     moved, gone, fresh = match(gone, fresh, lambda finding: (finding.fallback_id, finding.rule))
     same_tool = old.tool_version == new.tool_version
     changes = [_matched(a, b, Kind.UNCHANGED, same_tool) for a, b in same]
     changes += [_matched(a, b, Kind.MOVED, same_tool) for a, b in moved]
-    changes += [Change(Kind.FIXED, finding, None, worse=False) for finding in gone]
+    unseen = {one.path for one in old.inputs} - {one.path for one in new.inputs}
+    changes += [
+        Change(Kind.UNSEEN if one.location.path in unseen else Kind.FIXED, one, None, worse=False) for one in gone
+    ]
     changes += [Change(Kind.NEW, None, finding, worse=finding.remains) for finding in fresh]
     return tuple(sorted(changes, key=_order))
 

@@ -48,7 +48,7 @@ def _notes(old: Report, new: Report) -> Iterator[str]:
         yield f"the reports come from different commands: `{one_line(old.command)}` and `{one_line(new.command)}`"
     before, after = ({item.path: item.sha256 for item in report.inputs} for report in (old, new))
     for paths, what in (
-        (sorted(before.keys() - after.keys()), "only in the old report"),
+        (sorted(before.keys() - after.keys()), "only in the old report, of which nothing is known now"),
         (sorted(after.keys() - before.keys()), "only in the new report"),
         (sorted(path for path in before.keys() & after.keys() if before[path] != after[path]), "changed"),
     ):
@@ -81,7 +81,7 @@ def _sentence(diff: ReportDiff) -> str:
 def _counts(kinds: Iterator[Kind]) -> str:
     """Return how many changes are of each kind, in the order of `Kind`."""
     found = Counter(kinds)
-    return ", ".join(f"{found[kind]} {kind.value}" for kind in Kind)
+    return ", ".join(f"{found[kind]} {kind.value}" for kind in Kind if found[kind] or kind is not Kind.UNSEEN)
 
 
 def _change(change: Change) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _proof(change: ProofChange) -> str:
 def to_json(diff: ReportDiff) -> str:
     """Return the JSON text with `worse`, `notes`, `counts`, and all changes in `findings` and `comparisons`."""
     data = {
-        "schema": {"name": "recmigrate-report-diff", "major": 1, "minor": 0},
+        "schema": {"name": "recmigrate-report-diff", "major": 1, "minor": 1},
         "worse": diff.worse,
         "notes": list(diff.notes),
         "counts": {kind.value: sum(change.kind is kind for change in diff.changes) for kind in Kind},

@@ -42,9 +42,20 @@ class _Lookup:
 
 
 @dataclass(frozen=True)
+class _Whole:
+    """A gradient of all rows."""
+
+
+@dataclass(frozen=True)
 class _Update:
     rule: str
     source: str = ""
+    whole: _Whole | None = None
+
+    @property
+    def optimizer(self) -> str:
+        """As `Update.optimizer` of the rewriter, whose record this is."""
+        return "adam" if self.rule == "lazy_adam" and self.whole is not None else self.rule
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,7 @@ def read_record(data: Any, origin: str) -> Report:
     command, facts = data.get("command"), data.get("environment")
     if not isinstance(command, str) or not isinstance(facts, dict):
         raise MigrateError(f"`{origin}`: `command` or `environment` is missing; run the hook again to rewrite the file")
-    report = plan_report(data.get("plan"), command, origin, written="the session's graph")
+    report = plan_report(data.get("plan"), command, origin, written="the graph of the session, not the source")
     ids = decode(_Ids, data.get("ids"), origin)
     return replace(
         report,
@@ -264,8 +275,10 @@ def _message(name: str) -> str:
 def _how(table: _Table, savers: int) -> str:
     kinds = dict.fromkeys(one.rule for one in table.lookups)
     parts = [_counted(kind, [one.source for one in table.lookups if one.rule == kind]) for kind in kinds]
-    rules = dict.fromkeys(one.rule for one in table.updates)
-    parts += [f"trained by {rule}{_lines(one.source for one in table.updates if one.rule == rule)}" for rule in rules]
+    rules = dict.fromkeys(one.optimizer for one in table.updates)
+    parts += [
+        f"trained by {rule}{_lines(one.source for one in table.updates if one.optimizer == rule)}" for rule in rules
+    ]
     parts += [] if rules else ["not trained"]
     parts += [f"saved and restored by {plural(savers, 'Saver op')}"] if savers else []
     if table.new_rows:
@@ -326,7 +339,9 @@ def _id_stage(ids: _Ids) -> Iterator[Stage]:
     found = ids.moved + ids.passing
     total = found + len(ids.staying)
     if total:
-        yield Stage("ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from datasets")
+        yield Stage(
+            "ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from the input pipeline (tf.data)"
+        )
 
 
 def _verification(proof: _Proof) -> Verification:
@@ -369,7 +384,7 @@ def _table(table: _Table, place: str, written: str | None) -> TableRecord:
         dim=str(table.dim),
         rows=str(table.rows),
         initializer="as the variable; new ids: " + _start(table.new_rows) if table.new_rows else "",
-        optimizer=", ".join(dict.fromkeys(one.rule for one in table.updates)),
+        optimizer=", ".join(dict.fromkeys(one.optimizer for one in table.updates)),
         lookups=tuple(_location(one.source, place) for one in table.lookups),
     )
 

@@ -27,7 +27,7 @@ STATES = {
     State.FAILED: "failed",
     State.NOTED: "note",
 }
-#: What to do where the source does not show what bounds the ids of a table.
+#: What to do where the source does not show how many ids of a table there can be.
 ASK_A_RUN = "run `migrate trial` to see"
 _COMPARISON = {
     "equal": "equal",
@@ -82,7 +82,7 @@ def growth(table: TableRecord) -> str:
     if table.growth == "free":
         return "can grow: nothing bounds its ids"
     known = f"{table.bound}; " if table.bound else ""
-    return f"{known}the source does not show what bounds its ids: {ASK_A_RUN}" if table.growth else ""
+    return f"{known}the source does not show how many ids there can be: {ASK_A_RUN}" if table.growth else ""
 
 
 def verdict(item: Finding | TableRecord) -> str:

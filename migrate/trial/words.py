@@ -49,7 +49,7 @@ def _balance(trial: Trial) -> str:
     texts, time = ["take new ids without a restart" if grows else "take no new ids yet"], trial.time
     before, on_demand = sums(trial)
     if on_demand < _ALIKE[0] * before:
-        texts.append(f"need {size(on_demand)} in place of {size(before)} if rows are created on demand")
+        texts.append(f"need {size(on_demand)} (with rows created on demand) in place of {size(before)}")
     if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
         texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
     elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
@@ -74,7 +74,7 @@ def answers(trial: Trial) -> Iterator[Answer]:
         before, on_demand = sums(trial)
         after = sum(one.after for one in trial.tables)
         begins = (
-            f", {size(on_demand)} if rows are created on demand"
+            f", {size(on_demand)} with rows created on demand"
             if any(one.on_demand is not None for one in trial.tables)
             else ""
         )
@@ -90,7 +90,7 @@ def answers(trial: Trial) -> Iterator[Answer]:
         yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
-        half = f"the middle half of {time.turns} pairs of runs: {time.low:.2f} to {time.high:.2f}"
+        half = f"in half of {time.turns} pairs of runs {time.low:.2f} to {time.high:.2f}"
         yield Answer(
             "time",
             f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "

@@ -100,7 +100,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced = _replaced(view, table)
     replaced |= {op: lookup_part(table, i) for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
     for i, update in enumerate(table.updates):
-        replaced |= dict.fromkeys(update.ops, part(table, f"update/{i}", f"update by {update.rule}"))
+        replaced |= dict.fromkeys(update.ops, part(table, f"update/{i}", f"update by {update.optimizer}"))
     replaced |= {op: part(table, f"carried/{op}") for op in table.carriers}
     replaced |= {term.op: _term(table, term.op) for term in table.terms}
     inside = {op for update in table.updates for op in update.ops}

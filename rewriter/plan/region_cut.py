@@ -201,7 +201,7 @@ class _Cut:
         parts = [(self.table.name, "variable", "Table")]
         parts += [(f"{self.table.name}/lookup/{i}", "lookup", "sparse_lookup") for i in range(len(self.table.lookups))]
         parts += [
-            (f"{self.table.name}/update/{i}", "update", f"update by {one.rule}")
+            (f"{self.table.name}/update/{i}", "update", f"update by {one.optimizer}")
             for i, one in enumerate(self.table.updates)
         ]
         parts += [

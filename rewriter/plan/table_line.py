@@ -12,9 +12,9 @@ def table_line(table: Table) -> str:
     """Return one line that says what happens to a variable."""
     count = len(table.lookups)
     lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
-    rules = dict.fromkeys(update.rule for update in table.updates)
+    rules = dict.fromkeys(update.optimizer for update in table.updates)
     updates = ", ".join(
-        rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
+        rule + _places(update.source for update in table.updates if update.optimizer == rule) for rule in rules
     )
     if table.row_ops:
         steps = "an update composed of row ops" + _places(one.source for one in table.row_ops if one.how != "read")

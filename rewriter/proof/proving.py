@@ -134,9 +134,10 @@ def prove_graphs(
     if found is not None:
         tensor, reason = blame(graphs, recording, found, comparison.watch, tolerance)
         difference = describe(graphs, found, tensor, reason, lambda op: _source(live, op))
-    steps = len(recording.steps) if found is None else found.step
+    others = sum(not one.looks_up for one in recording.steps) if found is None else 0
+    steps = len(recording.steps) - others if found is None else found.step
     names = tuple(table.name for table in plan.tables)
-    return Proof(steps, names, tolerance, comparison.tally.compared(), difference, tuple(comparison.notes))
+    return Proof(steps, names, tolerance, comparison.tally.compared(), difference, tuple(comparison.notes), others)
 
 
 def _source(live: tf.Graph | None, op: str) -> str | None:

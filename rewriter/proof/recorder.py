@@ -78,7 +78,7 @@ class Recorder:
         if self._open is None or self._finished:
             return
         names, fed, counts = self._open
-        self._steps.append(Step(names, {**fed, **(fetched or {})}))
+        self._steps.append(Step(names, {**fed, **(fetched or {})}, counts))
         self._recorded += counts
         if self._recorded == self._wanted:
             self._prove()

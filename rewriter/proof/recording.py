@@ -24,6 +24,7 @@ class Step:
 
     fetches: tuple[str, ...]
     feeds: Mapping[str, Any]
+    looks_up: bool = True  #: whether it looks rows up, as a step does; a read of the global step does not
 
 
 @dataclass(frozen=True)

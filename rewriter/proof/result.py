@@ -98,7 +98,10 @@ def finite(data: Any) -> Any:
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether a rewritten graph computes the same values as the original over recorded steps."""
+    """Whether a rewritten graph computes the same values as the original over recorded steps.
+
+    Without a difference, `steps` looked rows up, and `others` are the session's other runs between them.
+    """
 
     steps: int
     tables: tuple[str, ...]
@@ -106,6 +109,7 @@ class Proof:
     compared: tuple[Compared, ...]
     difference: Difference | None = None
     notes: tuple[str, ...] = ()
+    others: int = 0
 
     @property
     def ok(self) -> bool:
@@ -124,6 +128,8 @@ class Proof:
         verdict = "computes the same" if self.ok else "DIFFERS" if self.difference else "was not compared"
         limit = f"ids are compared exactly, floats up to {self.tolerance:.0e} of the greatest magnitude of their tensor"
         tables = ", ".join(self.tables)
-        first = f"the rewritten graph {verdict} over {self.steps} steps (tables: {tables}; {limit})"
+        others = f" and {self.others} other run{'s' * (self.others > 1)} of the session" if self.others else ""
+        over = f"{self.steps} step{'s' * (self.steps != 1)}{others}"
+        first = f"the rewritten graph {verdict} over {over} (tables: {tables}; {limit})"
         lines = [first, *map(str, self.compared), *([str(self.difference)] if self.difference else []), *self.notes]
         return "\n  ".join(lines)

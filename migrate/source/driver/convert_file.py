@@ -7,6 +7,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, with_ids
@@ -15,7 +16,7 @@ from migrate.source.configuration.user_rules import line_of_rules, using
 from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import SourceText, UnreadableSource, decode, parsed
-from migrate.source.files.notebook import SUFFIX, convert_notebook
+from migrate.source.files.notebook import SUFFIX, convert_notebook, notebook_of
 from migrate.source.project.discovery import framework_in
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import keep_file, read_comments
@@ -60,6 +61,8 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
     with _deep_recursion():
         module, problem = parsed(text)
         if module is None:
+            if PurePath(notebook_of(path)).suffix not in {".py", SUFFIX, ""}:
+                problem = f"it is not a Python file ({problem}); give .py files, notebooks, or folders of them"
             return failed(path, text, problem, "" if "; " in problem else "correct the file")
         try:
             kind = framework_in(module, text)

@@ -65,7 +65,7 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
     apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
     runs = (one for one in listed if apart.isdisjoint(project.closure(one.path)))
     asked = next((one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
-    if asked:
+    if asked and not project.settings.evidence:
         traced = f"`migrate trace -- python {words.quoted(asked)}`"
         yield f"  a run may decide what the text leaves open: {traced}, then the same with `--evidence trace.json`"
 

@@ -16,10 +16,14 @@ from migrate.source.files.notebook import notebook_of
 Paint = Callable[[str, State], str]
 #: The end of a reason that stands in another file.
 _PLACE = re.compile(r"\(([^()]+:\d+)\)$")
+#: Code of the user in a message.
+_CODE = re.compile("`[^`]*`")
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 DONE = {State.APPLIED, State.AVAILABLE}
 #: If one assumption concerns more lines than this, the others are only counted.
 SOME = 5
+#: So many findings of a file in the same words are lines of their own.
+ALIKE = 2
 #: If more files than this would be shown, those of which nothing is left to do are one line each.
 FILES = 20
 #: So many tables of a file with one verdict are shown; more are only counted.
@@ -46,7 +50,7 @@ def summary_lines(report: Report, paint: Paint = plain, everything: bool = False
     for path in shown:
         yield f"{path}: {_tables(tables[path], paint)}"
         if everything or len(shown) <= FILES or not _is_done(tables[path]):
-            yield from _each(tables[path], paint, everything)
+            yield from _each(tables[path], findings[path], paint, everything)
         yield from _said(findings[path], paint, everything)
     for beside in sorted(speaks - {file.path for file in report.inputs}):  # such as the trainer of a Paddle model
         yield f"{beside}:"
@@ -63,14 +67,14 @@ def _is_done(tables: list[TableRecord]) -> bool:
     return all(table.verdict in DONE for table in tables)
 
 
-def _each(tables: list[TableRecord], paint: Paint, everything: bool) -> Iterator[str]:
+def _each(tables: list[TableRecord], findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
     """Yield a line for each table; of many with one verdict the first ones, and how many more there are."""
     groups: dict[str, list[TableRecord]] = defaultdict(list)
     for table in tables:
         groups[words.verdict(table)].append(table)
     for verdict, group in groups.items():
         shown = group if everything or len(group) <= TABLES + 1 else group[:TABLES]
-        yield from (f"  {_table(table, paint)}" for table in shown)
+        yield from (f"  {_table(table, findings, paint)}" for table in shown)
         if len(shown) < len(group):
             yield f"  and {plural(len(group) - len(shown), 'more table')}: {paint(verdict, group[0].verdict)} (-v)"
 
@@ -79,19 +83,37 @@ def _unbounded(report: Report) -> Iterator[str]:
     """Yield how many tables have ids of which the source does not show where they come from."""
     count = sum(table.growth == "unknown" for table in report.tables)
     if count:
-        yield f"{plural(count, 'table')}: the source does not show what bounds the ids; {words.ASK_A_RUN}"
+        yield f"{plural(count, 'table')}: the source does not show how many ids there can be; {words.ASK_A_RUN}"
 
 
 def _said(findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
-    lines = []
-    for finding in findings:
-        if finding.state in SHOWN:
-            lines.append(_finding(finding))
-        elif everything and finding.state in DONE:
-            lines.append(f"{paint(words.verdict(finding), finding.state)}, {_finding(finding)}")
-    lines += _assumed(findings)
-    lines += [f"note, {_finding(finding)}" for finding in _notes(findings, everything)]
-    yield from (f"  {line}" for line in words.counted(lines))
+    if everything:
+        lines = [
+            _finding(one) if one.state in SHOWN else f"{paint(words.verdict(one), one.state)}, {_finding(one)}"
+            for one in findings
+            if one.state in SHOWN | DONE
+        ]
+        notes = [*map(_finding, _notes(findings, everything))]
+    else:
+        lines, notes = [*_alike(_shown(findings))], [*_alike(_notes(findings))]
+    yield from (
+        f"  {line}" for line in words.counted([*lines, *_assumed(findings), *(f"note, {one}" for one in notes)])
+    )
+
+
+def _alike(findings: list[Finding]) -> Iterator[str]:
+    """Yield a line for each finding; of more than two in the same words, the first with the places of the others."""
+    groups: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for one in findings:
+        message = _CODE.sub("", one.message)
+        groups[one.rule, one.state, message, one.reason, one.action, words.came(one)].append(one)
+    for group in groups.values():
+        places = [*dict.fromkeys(_line(one.location) for one in group)]
+        if len(places) <= ALIKE:
+            yield from map(_finding, group)
+        else:
+            more = f" and {len(places) - 1 - SOME} more" if len(places) - 1 > SOME else ""
+            yield f"{_finding(group[0])}; the same holds at {', '.join(places[1 : SOME + 1])}{more}"
 
 
 def _shown(findings: list[Finding]) -> list[Finding]:
@@ -135,7 +157,7 @@ def _word(state: State, count: int) -> str:
     return "need a decision" if state is State.SUGGESTED and count > 1 else words.STATES[state]
 
 
-def _table(table: TableRecord, paint: Paint) -> str:
+def _table(table: TableRecord, findings: list[Finding], paint: Paint) -> str:
     reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
     verdict = paint(words.verdict(table), table.verdict)
     grows = words.growth(table) if table.growth in ("bounded", "free") else ""
@@ -143,14 +165,16 @@ def _table(table: TableRecord, paint: Paint) -> str:
     at = _line(table.location)
     name = table.name if table.name.endswith(f"at {at}") else f"{table.name} ({at})"
     if table.verdict not in DONE:
-        return f"{name}: {verdict}{_elsewhere(table)}"
+        return f"{name}: {verdict}{_elsewhere(table, findings)}"
     return f"{name}: {verdict}{reads}{f'; {near}' if near else ''}"
 
 
-def _elsewhere(table: TableRecord) -> str:
-    """Return where the reason stands by which a table stays, if that is another file."""
-    places = (_PLACE.search(reason) for reason in table.reasons)
-    return next((f"; see {at[1]}" for at in places if at), "")
+def _elsewhere(table: TableRecord, findings: list[Finding]) -> str:
+    """Return where the reason stands by which a table stays, if none of the file's own findings is one."""
+    places = [at for reason in table.reasons if (at := _PLACE.search(reason))]
+    alike = (one for one in findings if one.state is table.verdict)
+    own = [_line(one.location) for one in alike if f"{one.message}: {one.reason}" in table.reasons]
+    return next((f"; see {at}" for at in [*own, *(at[1] for at in places)] if places), "")
 
 
 def _finding(finding: Finding) -> str:

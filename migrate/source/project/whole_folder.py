@@ -24,6 +24,13 @@ class Rest:
     large: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)  #: that lead out of their directory
 
+    @property
+    def checkpoints(self) -> list[str]:
+        """The checkpoints of TensorFlow among `files`, by the names that a `Saver` restores."""
+        names = {path.name.rpartition(".data-")[0] for path in [*self.files, *map(Path, self.large)]}
+        indices = (path.with_suffix("") for path in self.files if path.suffix == ".index")
+        return sorted(path.as_posix() for path in indices if path.name in names)
+
 
 def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> Rest:
     """Return the files below the directories in `paths`.

@@ -56,7 +56,7 @@ def verdict(file: Path) -> dict[str, Any]:
     moved = {
         part.name: {
             "table": table.name,
-            "rules": sorted({update.rule for update in table.updates}),
+            "rules": sorted({update.optimizer for update in table.updates}),
             "bound": bound_of(table),
         }
         for table in plan.tables

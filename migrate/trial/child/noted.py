@@ -115,7 +115,7 @@ def _table(table: Any) -> dict[str, Any]:
         "bound": bound_of(table),
         "shape": list(table.shape),
         "slots": len(table.slots_by_number),
-        "rules": sorted({update.rule for update in table.updates}),
+        "rules": sorted({update.optimizer for update in table.updates}),
         "lookups": len(table.lookups),
         "made": table.source,
         "on_demand": not table.new_rows.assumption,

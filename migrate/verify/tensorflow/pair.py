@@ -142,8 +142,9 @@ class Pair(Comparer):
         ]
         if self.recorded.get("seeded") and (drawn := self._drawn_by_id()):
             notes.append(
-                f"the first rows of {', '.join(drawn)} are drawn by id, so own runs of both programs differ at one "
-                "seed of their graph, also in what it draws behind them: here both began with equal values"
+                f"the first rows of {', '.join(drawn)} are drawn by id: your own runs of both programs begin with "
+                "other values, also of variables that the graph draws after them, even with an equal seed. Here both "
+                "began with equal values"
             )
         notes += [f"table `{table}`: {why}" for table, why in self.changed.items()]
         return tuple(notes)

@@ -89,6 +89,7 @@ def test_a_report_that_cannot_be_rendered_leaves_all_files(
             "migrate: --quiet and --verbose cannot be combined; give one of them\n",
         ),
         (["convert", "src/bad.py"], "does not parse at line 2"),
+        (["check", "src/read.me"], "read.me: it is not a Python file (the code does not parse at line 1: "),
         (["convert", "src/good.py", "-o", "src/other.py"], "cannot be written"),
         (["convert", "empty"], "no Python file"),
         (["convert", "src/good.py", "--report", "none/r.json"], "does not exist"),
@@ -98,6 +99,7 @@ def test_a_report_that_cannot_be_rendered_leaves_all_files(
 def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: list[str], says: str) -> None:
     (work / "empty").mkdir()
     (work / "src" / "bad.py").write_text("import tensorflow\ndef f(:\n")
+    (work / "src" / "read.me").write_text("# tensorflow\n\nit reads\n")
     before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
     done = migrate(*arguments, cwd=work)
     assert done.returncode == 2, done.stderr

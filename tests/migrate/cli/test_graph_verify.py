@@ -42,7 +42,7 @@ def test_a_graph_that_differs_is_not_written(file: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("rewriter.offline.multi_graph.rewrite_meta_graph", broken)
     code, output, _ = _run(file, file.with_name("new.meta"), "--verify", "3")
     assert code == 1
-    assert output.startswith("the rewritten graph DIFFERS over 1 steps")
+    assert output.startswith("the rewritten graph DIFFERS over 1 step")
     assert "table `user`" in output
     assert not file.with_name("new.meta").exists()
 

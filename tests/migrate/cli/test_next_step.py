@@ -66,6 +66,16 @@ def written(folder: Path) -> list[str]:
     return sorted(name for name in found if not name.startswith("."))
 
 
+def test_copied_checkpoints_of_the_original_are_named(work: Path) -> None:
+    (work / "src" / "runs").mkdir()
+    for name in ("model-7.index", "model-7.data-00000-of-00001", "model-9.index", "other.index", "checkpoint"):
+        (work / "src" / "runs" / name).write_text("x")
+    says = "copied: out/runs/model-7, a checkpoint of the original, which the converted program cannot restore; move it"
+    assert says in run("src", "-o", "out", "--copy-rest").output
+    (work / "src" / "shop" / "model.py").write_text("print(1)\n")
+    assert "a checkpoint of the original" not in run("src", "-o", "other", "--copy-rest").output
+
+
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("src", "-o", "out")
     monkeypatch.setattr(whole_folder, "LARGEST", 600)

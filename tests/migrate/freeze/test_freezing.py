@@ -120,7 +120,10 @@ def test_another_folder_is_not_overwritten(graph: tf.Graph, tmp_path: Path) -> N
     with pytest.raises(MigrateError, match="was not written by migrate"):
         frozen(tmp_path / "model")
     frozen(tmp_path / "model", "--force")
-    frozen(tmp_path / "model")  # its own result
+    own = CliRunner().invoke(freeze, [str(tmp_path / "model"), str(tmp_path / "model_frozen")], catch_exceptions=False)
+    assert f"wrote {tmp_path / 'model_frozen'}, in place of what was there\n" in own.output
+    new = CliRunner().invoke(freeze, [str(tmp_path / "model"), str(tmp_path / "new")], catch_exceptions=False)
+    assert f"wrote {tmp_path / 'new'}\n" in new.output
 
 
 KERAS_2 = tf.__version__.startswith("2.15")

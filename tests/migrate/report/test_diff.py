@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from migrate.cli.report import report as command
 from migrate.errors import MigrateError
 from migrate.report import diff_show, writers
-from migrate.report.model import Applicability, Finding, Report, State, Verification, with_ids
+from migrate.report.model import Applicability, Finding, InputFile, Report, State, Verification, with_ids
 from tests.support.report_sample import comparison, finding, report
 
 BAD = State.UNSUPPORTED
@@ -104,11 +104,21 @@ def test_diff_command(files: Path) -> None:
     assert run("diff", files / "b.json", files / "a.json").exit_code == 0
 
 
+def test_findings_of_a_file_that_was_not_looked_at_are_not_fixed() -> None:
+    inputs = (InputFile("a.py", "", "tensorflow"), InputFile("b.py", "", "tensorflow"))
+    old = replace(of(finding(state=BAD, path="a.py"), finding(state=BAD, path="b.py", message="m")), inputs=inputs)
+    new = replace(of(), inputs=inputs[:1])
+    assert classes(old, new) == (["fixed", "unseen"], 0)
+    assert "findings: 0 new, 0 updated, 0 moved, 1 fixed, 1 unseen, 0 unchanged" in diff_show.to_text(
+        diff_show.compare(old, new)
+    )
+
+
 def test_diff_command_as_json(files: Path) -> None:
     result = run("diff", files / "a.json", files / "b.json", "--format", "json")
     data = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert data["counts"] == {"new": 1, "updated": 0, "moved": 0, "fixed": 0, "unchanged": 8}
+    assert data["counts"] == {"new": 1, "updated": 0, "moved": 0, "fixed": 0, "unseen": 0, "unchanged": 8}
     assert data["worse"] == 1 and data["findings"][0]["class"] == "new"
     assert len(data["comparisons"]) == 10
 

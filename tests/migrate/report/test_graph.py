@@ -82,3 +82,17 @@ def test_a_proof_that_compared_nothing_of_lookups_proves_nothing() -> None:
     data["proof"] = json.loads(json.dumps(record(Plan((), (), (), ()), proof=proof)))["proof"]
     (found,) = read_record(data, "g.json").verifications
     assert not found.passed
+
+
+def test_adam_of_a_term_over_all_rows_is_called_adam() -> None:
+    """The engine steps it by its rule of rows, with a gradient for each row: no row is left out."""
+    with tf.Graph().as_default() as graph:
+        user = v1.get_variable("user", [100, 8], use_resource=True)
+        rows = tf.nn.embedding_lookup(user, v1.placeholder(tf.int64, [None], "ids"))
+        v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(rows) + tf.nn.l2_loss(user))
+        plan = rewrite(graph, dry_run=True)
+    report = read_record(record(plan), "record.json")
+    assert "1 lookup" in plan.summary() and ", adam" in plan.summary() and "lazy" not in plan.summary()
+    assert report.tables[0].optimizer == "adam"
+    assert "trained by adam" in report.findings[0].reason
+    assert "lazy" not in plan.to_json().replace('"rule": "lazy_adam"', "")  # the name of the engine's rule

@@ -162,6 +162,20 @@ def test_the_training_is_the_same_with_and_without_a_proof(caplog: pytest.LogCap
     assert "fetched tensors" in {one.kind for one in hook.proof.compared}
 
 
+def test_runs_without_a_lookup_are_no_steps(caplog: pytest.LogCaptureFixture) -> None:
+    hook = GraphModifierHook(verify=3)
+    with tf.Graph().as_default(), caplog.at_level(logging.INFO, "rewriter"):
+        ids, labels, loss, step = build("adam")
+        count = v1.train.get_or_create_global_step()
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            for one, two in batches(4):
+                session.run(count)
+                session.run([loss, step], {ids: one, labels: two})
+    assert hook.proof is not None
+    assert (hook.proof.steps, hook.proof.others) == (3, 3)
+    assert "computes the same over 3 steps and 3 other runs of the session (tables" in caplog.text
+
+
 def test_fewer_steps_than_asked_for_are_proved_at_the_end() -> None:
     hook = GraphModifierHook(verify=50)
     _fed(hook, steps=4)

@@ -6,7 +6,8 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, State
+from migrate.report.model import Applicability, Finding, Location, State
+from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.tensorflow.base.model import Adaptation, Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 
@@ -48,3 +49,10 @@ def in_one_line(file: File, each: Blocker, home: cst.CSTNode) -> str:
     location = file.tree.location(each.node)
     elsewhere = location.path != file.tree.location(home).path
     return f"{each.message}: {each.reason}" + (f" ({location.path}:{location.line})" if elsewhere else "")
+
+
+def of_line(place: Location, here: Location) -> str:
+    """Return ` (line …)`, with the path of another file; empty in a notebook, where each cell numbers its own lines."""
+    if place.path.endswith(NOTEBOOK):
+        return ""
+    return f" (line {place.line})" if place.path == here.path else f" ({place.path}:{place.line})"

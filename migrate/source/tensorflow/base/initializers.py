@@ -46,7 +46,7 @@ DEFAULTS = {
     "truncated_normal": {"mean": "0.0", "stddev": "1.0"},
     "random_uniform": {"minval": "0.0", "maxval": "1.0"},
 }
-OLD_FAN = "its bound is computed from the shape [device_vocabulary_size, dim]"
+OLD_FAN = "the range of its random values is computed from the shape [device_vocabulary_size, dim]"
 #: Standard deviation of a unit normal distribution truncated at two standard deviations (as in TensorFlow).
 TRUNCATED = 0.87962566103423978
 

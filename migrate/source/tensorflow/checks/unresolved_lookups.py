@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.report.model import Finding, Location, State
-from migrate.source.files.notebook import SUFFIX as NOTEBOOK
+from migrate.report.model import Finding, State
 from migrate.source.flow import Computed, Result, Value
 from migrate.source.tensorflow.base.arguments import by_keyword, last_name
-from migrate.source.tensorflow.base.findings import finding
+from migrate.source.tensorflow.base.findings import finding, of_line
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import WORD, is_lookup
@@ -20,13 +19,6 @@ from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_RO
 
 #: Lookups that index ordinary tensors more often than variables.
 GATHERS = {"gather", "gather_nd"}
-
-
-def of_line(place: Location, here: Location) -> str:
-    """Return ` (line …)`, with the path of another file; empty in a notebook, where each cell numbers its own lines."""
-    if place.path.endswith(NOTEBOOK):
-        return ""
-    return f" (line {place.line})" if place.path == here.path else f" ({place.path}:{place.line})"
 
 
 def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:

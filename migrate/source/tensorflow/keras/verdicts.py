@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -12,11 +12,13 @@ from migrate.source.settings.options import Assume
 from migrate.source.tensorflow.base.arguments import argument, by_keyword, is_none, literal, method_of, number, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.findings import of_line
 from migrate.source.tensorflow.base.model import Blocker, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, partials, results, symbol_of
+from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
@@ -232,10 +234,22 @@ def several(file: File, makers: list[cst.CSTNode], layers: list[Layer]) -> Itera
 
     A table has one set of slots, a variable one for each optimizer.
     """
-    again = [node for node in makers if _repeats(file, node, layers)]
-    second = [node for i, node in enumerate(makers) if any(file.tree.related(node, other) for other in makers[:i])]
-    for node in second[:1] or again[:1]:
-        yield blocker_at(file, node, "other-optimizer")
+    again = [(node, " each time it runs") for node in makers if _repeats(file, node, layers)]
+    second = [
+        (node, _than(file, node, other)) for node, other in _pairs(file, makers) if not exclusive(file, node, other)
+    ]
+    for node, than in second[:1] or again[:1]:
+        yield blocker_at(file, node, "other-optimizer", than=than)
+
+
+def _pairs(file: File, nodes: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """Yield each node with each before it that one program may run, too."""
+    return ((node, other) for i, node in enumerate(nodes) for other in nodes[:i] if file.tree.related(node, other))
+
+
+def _than(file: File, node: cst.CSTNode, other: cst.CSTNode) -> str:
+    line = of_line(file.tree.location(other), file.tree.location(node))
+    return f" than `{file.tree.excerpt(other)}`{line}"
 
 
 def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:
@@ -251,4 +265,4 @@ def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:
 def _called_again(file: File, name: str) -> bool:
     around = ((use, file.tree.parent(use)) for use in file.tree.names.get(name, ()))
     calls = [call for use, call in around if isinstance(call, cst.Call) and call.func is use]
-    return len(calls) > 1 or any(isinstance(a, _LOOPS) for call in calls for a in file.tree.ancestors(call))
+    return any(_pairs(file, calls)) or any(isinstance(a, _LOOPS) for call in calls for a in file.tree.ancestors(call))

@@ -10,13 +10,13 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
-from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
+from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_line, of_use
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart, of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
-from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
+from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes
 from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.ids.bounds import bounds_of, growth
@@ -69,16 +69,18 @@ class _Reporter:
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of all tables, of the training steps, and of the file."""
+        free = [table for table in self.judgement.tables if only_doubts(table.blockers)]
+        blockers = [s for s in self.judgement.file_blockers if any(concerns(self.file, s, table) for table in free)]
+        judged = {(id(one.node), one.rule) for one in [*blockers, *self.judgement.assumed]}
         for part in self.file.files:
             for rule in rules(FileRule):
                 for remark in rule.remarks(part):
-                    yield self._remark(remark)
+                    if remark.state is not State.NOTED or (id(remark.node), remark.rule) not in judged:
+                        yield self._remark(remark)
         for table in self.judgement.tables:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
             if id(table) not in self.moving:
                 yield from self._kept_lookups(table)
-        free = [table for table in self.judgement.tables if only_doubts(table.blockers)]
-        blockers = [s for s in self.judgement.file_blockers if any(concerns(self.file, s, table) for table in free)]
         yield from self._blockers_of_files(blockers, {self.tree.location(table.creation.call).path for table in free})
         if self.moving:
             yield from self._followed()

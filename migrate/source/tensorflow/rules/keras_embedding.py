@@ -189,7 +189,7 @@ class KerasEmbedding(Rule):
         ),
         Refusal(
             "other-optimizer",
-            "`{shown}` makes another optimizer",
+            "`{shown}` makes another optimizer{than}",
             "each optimizer has slots of its own for a variable, but all optimizers share those of a table",
             "convert with --assume if no two optimizers train one layer",
             "one optimizer trains each layer",

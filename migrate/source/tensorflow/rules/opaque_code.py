@@ -21,10 +21,11 @@ from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.references.evaluated_text import evaluates_given_text
 
-DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
+EVAL = "builtins.eval"
+DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.exec"}
 #: Attributes of functions and frames that hold the values of names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
-NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
+NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", EVAL, "builtins.exec"}
 #: Functions that run a file: its names are those that they give it, and they return the names that it leaves.
 RUNNING = {"runpy.run_path", "runpy.run_module"}
 RUN = 'import runpy\nnames = runpy.run_path("more.py", {"ids": ids})\n'
@@ -102,9 +103,12 @@ class Opaque(FileRule):
             yield from self._call(file, call, name)
 
     def _call(self, file: File, call: cst.Call, name: str) -> Iterator[Remark]:
-        if name != "builtins.getattr" and name not in DYNAMIC:
+        if name not in {"builtins.getattr", EVAL} and name not in DYNAMIC:
             return
         text = file.tree.one_line(call)
+        if name == EVAL:
+            message, reason = f"`{text}` evaluates a string as code", "what the string names is not followed"
+            yield Remark(call, self.id, State.NOTED, message, reason, "read a value by `ast.literal_eval`")
         if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
             message = f"`{text}` reaches TensorFlow through getattr"
             yield self._remark(call, message, "the symbol is selected at run time", "write the name of the symbol")
@@ -124,7 +128,7 @@ class Opaque(FileRule):
                 yield blocker(call, self.id, "run-with-names", text=file.tree.one_line(call))
             if name not in NAMESPACES or (call.args and _other_object(call)):
                 continue
-            if name == "builtins.eval" and evaluates_given_text(file, call):
+            if name == EVAL and evaluates_given_text(file, call):
                 yield blocker(call, self.id, "evaluated-text", text=file.tree.one_line(call))
             else:
                 yield blocker(call, self.id, "by-name", text=file.tree.source(call.func))

@@ -12,6 +12,7 @@ from migrate.source.driver.programs import MANY, program_lines
 from migrate.source.driver.run import convert_paths, make_report
 from migrate.source.settings.options import Given, Options
 from tests.support.source.projects import HEAD, write
+from tests.support.source.runs import record
 
 MODEL = HEAD + (
     "tf.disable_eager_execution()\n\n"
@@ -26,9 +27,9 @@ OWN = (
 )
 
 
-def lines(root: Path, files: Mapping[str, str], *entries: str) -> list[str]:
+def lines(root: Path, files: Mapping[str, str], *entries: str, evidence: tuple[str, ...] = ()) -> list[str]:
     write(root, files)
-    options = Options(given=Given(entry=tuple(f"{root}/{one}" for one in entries) or None))
+    options = Options(given=Given(entry=tuple(f"{root}/{one}" for one in entries) or None, evidence=evidence))
     done = convert_paths([str(root)], options)
     report = make_report("c", done, "", dry=True)
     return [one.replace(f"{root}/", "") for one in program_lines(project_of([str(root)], options), report)]
@@ -59,6 +60,15 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
         "  a run may decide what the text leaves open: `migrate trace -- python asks.py`, then the same with "
         "`--evidence trace.json`"
     ]
+
+
+def test_who_gives_the_evidence_of_a_run_is_not_sent_for_one(tmp_path: Path) -> None:
+    files = {"stays.py": OWN + "import hybridbackend\n" + STEP, "tools.py": "print(1)\n"}
+    assert "migrate trace" in lines(tmp_path / "p", files)[-1]
+    (tmp_path / "run.json").write_text(record(files, table="", stays="it is read whole").dump())
+    found = lines(tmp_path / "p", files, evidence=(str(tmp_path / "run.json"),))
+    assert found[1] == "  stays.py: 0 of 1 table converts at once, 1 after a decision"
+    assert not [one for one in found if "migrate trace" in one]
 
 
 def test_a_run_by_python_alone_is_no_way_for_programs_of_other_sdks(tmp_path: Path) -> None:

@@ -302,6 +302,7 @@ MOVES = {
     "weights of another layer": "d = tf.keras.layers.Dense(2)\nw = d.weights[0]",
     "weights": "m.save_weights(os.path.join(d, 'a.weights.h5'))",
     "float32": "tf.keras.backend.set_floatx('float32')",
+    "either of two optimizers": "if big:\n    m.compile('adam')\nelse:\n    m.compile('adagrad')",
     "mixed": "p = tf.keras.mixed_precision.Policy('mixed_float16')\ntf.keras.mixed_precision.set_global_policy(p)",
 }
 
@@ -319,6 +320,16 @@ ASSUMED = {
     "optimizer by its name": ("", "m.compile(tf.keras.optimizers.get(name))", "run time"),
     "initializer of the caller": (", embeddings_initializer=initializer", COMPILED, "run time"),
     "two optimizers": ("", "m.compile('adam')\nm.compile(tf.keras.optimizers.SGD(0.1, 0.9))", "one optimizer trains"),
+    "either of two in a loop": (
+        "",
+        "for n in models:\n    if big(n):\n        n.compile('adam')\n    else:\n        n.compile('adagrad')",
+        "one optimizer trains",
+    ),
+    "either of two for one call of two": (
+        "",
+        "def f(big):\n    if big:\n        m.compile('adam')\n    else:\n        m.compile('adagrad')\nf(1)\nf(0)",
+        "one optimizer trains",
+    ),
     "optimizer in a loop": ("", "for n in models:\n    n.compile('adam')", "one optimizer trains"),
     "optimizer of a call": ("", "def f():\n    m.compile('adam')\nf()\nf()", "one optimizer trains"),
     "loaded": ("", COMPILED + "\nn = tf.keras.models.load_model(path)", "only predict"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import KERAS_MODEL, convert, verdicts, write
+from tests.support.source.projects import KERAS_MODEL, convert, reasons, verdicts, write
 
 COLLECTION = """\
 import tensorflow as tf
@@ -49,3 +49,24 @@ KEEPING = {
 def test_what_a_file_of_the_program_does_keeps_it(main: str, tmp_path: Path) -> None:
     results = convert(write(tmp_path, {**FILES, "first.py": main}))
     assert verdicts(results)["First"] == "unsupported"
+
+
+TRAIN = """\
+def train(model, wide=False):
+    if wide:
+        model.compile("adam")
+    else:
+        model.compile("adagrad")
+"""
+MAIN = "from train import train\nfrom tower import Tower\ntrain(Tower())\n"
+
+
+@pytest.mark.parametrize(("more", "verdict"), [("", "applied"), ("train(Tower(), wide=True)\n", "suggested")])
+def test_a_function_that_each_program_calls_once_makes_one_optimizer_in_each(
+    more: str, verdict: str, tmp_path: Path
+) -> None:
+    files = {"tower.py": KERAS_MODEL.replace("NAME", "Tower"), "train.py": TRAIN, "a.py": MAIN + more, "b.py": MAIN}
+    results = convert(write(tmp_path, files))
+    assert verdicts(results)["Tower"] == verdict, reasons(results)
+    says = '`"adagrad"` makes another optimizer than `"adam"` (line 3)'
+    assert (says in reasons(results)) is bool(more), reasons(results)

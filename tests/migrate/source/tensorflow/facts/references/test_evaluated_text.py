@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from migrate.report.model import State
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 #: Whoever runs the program writes the text.
@@ -94,3 +95,14 @@ def test_an_option_is_an_assumption(code: str) -> None:
 def test_code_that_builds_a_text_from_an_option_keeps_the_tables() -> None:
     for call in ("eval(args.layer_sizes + '[0]')", "exec(args.layer_sizes)", "eval('W' + args.layer_sizes)"):
         assert not converted(HEAD + MADE + LOOKUP + PARSED + STEP + f"sizes = {call}\n", assume=True).changed
+
+
+def test_beside_layers_of_keras_an_eval_is_noted_and_beside_a_variable_it_is_judged_once() -> None:
+    layer = "import tensorflow as tf\nm = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\nm.compile('adam')\n"
+    result = converted(layer + "sizes = eval(args.sizes)\n")
+    said = [one.state for one in result.findings if one.action == "read a value by `ast.literal_eval`"]
+    assert said == [State.NOTED] and result.changed
+    judged = converted(HEAD + MADE + LOOKUP + STEP + "sizes = eval(args.sizes)\n")
+    assert [one.state for one in judged.findings if one.rule == "tf-opaque" and one.subject == "use"] == [
+        State.SUGGESTED
+    ]

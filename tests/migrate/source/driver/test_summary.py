@@ -1,0 +1,42 @@
+"""What the terminal's summary says once: alike findings, and where the reason of a table stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from migrate.source.driver.run import convert_paths, make_report
+from migrate.source.driver.summary import summary_lines
+from migrate.source.settings.options import Options
+from tests.support.source.projects import KERAS_MODEL, write
+
+COPIES = "copies the model, or its weights"
+HEAD = 'import tensorflow as tf\nfrom tower import Tower\nmodel = Tower()\nmodel.compile("adam", "mse")\n'
+
+
+def lines(root: Path, train: str, *, everything: bool = False, tower: str = "") -> list[str]:
+    write(root, {"tower.py": KERAS_MODEL.replace("NAME", "Tower") + tower, "train.py": train})
+    report = make_report("c", convert_paths([str(root)], Options()), "", dry=True)
+    return [one.replace(f"{root}/", "") for one in summary_lines(report, everything=everything)]
+
+
+def test_findings_in_the_same_words_are_one_line_with_their_places(tmp_path: Path) -> None:
+    train = HEAD + "".join(f"w{n} = model.layers[{n}].get_weights()\n" for n in range(9))
+    said = [one for one in lines(tmp_path, train) if COPIES in one]
+    assert len(said) == 1, said
+    assert said[0].startswith("  line 5: `model.layers[0].get_weights()` copies")
+    assert said[0].endswith("; the same holds at line 6, line 7, line 8, line 9, line 10 and 3 more")
+    assert len([one for one in lines(tmp_path, train, everything=True) if COPIES in one]) == 9
+
+
+def test_two_findings_are_two_lines(tmp_path: Path) -> None:
+    train = HEAD + "w = model.layers[0].get_weights()\nv = model.layers[1].get_weights()\n"
+    assert len([one for one in lines(tmp_path, train) if COPIES in one]) == 2
+
+
+def test_of_the_reasons_of_a_table_that_of_its_own_file_is_named(tmp_path: Path) -> None:
+    train = HEAD + "w = model.layers[0].get_weights()\n"
+    elsewhere = [one for one in lines(tmp_path, train) if one.startswith("  Tower (line ")]
+    assert elsewhere == ["  Tower (line 6): left unchanged; see train.py:5"]
+    own = "\ndef rows(model):\n    return model.get_weights()\n"
+    here = [one for one in lines(tmp_path, train, tower=own) if one.startswith("  Tower (line ")]
+    assert here == ["  Tower (line 6): left unchanged; see line 11"]
