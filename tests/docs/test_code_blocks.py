@@ -110,7 +110,7 @@ NOT_RUN = {
     "docs/runtime/keras.md": "its commands run the reader's program; tests/rewriter/installation does so",
     "docs/sok.md": "the scripts are the reader's; tests/runtime/compat/sok does so",
     "docs/tables.md": "its command tries the reader's program; tests/migrate/trial does so",
-    "docs/tensorflow1.md": "its commands change the reader's files; test_strangers.py has the messages for such programs",
+    "docs/tensorflow1.md": "its commands change the reader's files; test_strangers.py has what verify says of such",
     "docs/trial.md": "the programs are the reader's; the tutorial and tests/migrate/trial run such commands",
     "docs/tutorials/": "tests/docs/test_tutorials.py runs them",
     "docs/verification.md": "its command compares the reader's files; tests/migrate/verify does so",
