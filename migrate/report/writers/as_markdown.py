@@ -98,7 +98,7 @@ def _finding(finding: Finding) -> str:
     lines = [f"- {where}: **{words.verdict(finding)}**: {escaped(finding.message)} ({code(finding.rule)})"]
     lines += [f"  - because {escaped(finding.reason)}"] if finding.reason else []
     lines += [f"  - assumes {escaped(assumption)}" for assumption in finding.assumptions]
-    lines += [f"  - decided by a run: {escaped(decided)}" for decided in finding.evidence]
+    lines += [f"  - decided by a recorded run: {escaped(decided)}" for decided in finding.evidence]
     lines += [f"  - way: {escaped(words.way(finding))}"] if finding.steps and finding.remains else []
     lines += [f"  - do: {escaped(finding.action)}"] if finding.action else []
     return "\n".join(lines)

@@ -54,7 +54,7 @@ def details(finding: Finding) -> Iterator[str]:
     for assumption in finding.assumptions:
         yield f"assumes {one_line(assumption)}"
     for decided in finding.evidence:
-        yield f"decided by a run: {one_line(decided)}"
+        yield f"decided by a recorded run: {one_line(decided)}"
     if finding.steps and finding.remains:
         yield f"way: {one_line(words.way(finding))}"
     if finding.action:
