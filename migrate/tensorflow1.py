@@ -23,7 +23,8 @@ def remedy(error: BaseException) -> str:
     try:
         functools.reduce(getattr, name.split("."), tensorflow.compat.v1)  # type: ignore[union-attr]
     except AttributeError:
-        return f"{here} has no `tf.{name}`; write what is taken from it in other words, in both programs"
+        page = " (docs/tensorflow1.md)" if name == "contrib" else ""
+        return f"{here} has no `tf.{name}`; write what is taken from it in other words, in both programs{page}"
     return (
         f"{here} has `tf.{name}` in `tf.compat.v1` alone; write `import tensorflow.compat.v1 as tf`, and "
         "`tf.disable_v2_behavior()` below it"

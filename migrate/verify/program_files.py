@@ -116,7 +116,8 @@ def load_module(path: str, name: str = "") -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        where = _line(error, str(file))
+        line = line_of(error, str(file))
+        where = f", line {line}" if line else ""
         raise MigrateError(
             f"{path}: importing it fails ({type(error).__name__}: {error}{where}); correct the file"
         ) from error
@@ -131,12 +132,13 @@ def class_in(path: Path, name: str, wanted: Callable[[Any], bool]) -> Any:
     return next(iter([*named, *filter(wanted, owners)]), None)
 
 
-def _line(error: BaseException, path: str) -> str:
+def line_of(error: BaseException, path: str) -> int:
+    """Return the last line of a file that ran before an error; 0 if none did."""
     trace, line = error.__traceback__, 0
     while trace is not None:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line
         trace = trace.tb_next
-    return f", line {line}" if line else ""
+    return line
 
 
 #: Larger files are links. A program that writes to one of these changes it.

@@ -25,7 +25,7 @@ from migrate.source.files.encoding import IS_PYTHON2, is_python2
 from migrate.source.files.notebook import SUFFIX
 from migrate.tensorflow1 import remedy
 from migrate.verify import program_files
-from migrate.verify.program_files import code_of, means_v1
+from migrate.verify.program_files import code_of, line_of, means_v1
 from migrate.verify.replacing import around
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
 
@@ -203,7 +203,10 @@ _PYTHON2 = frozenset({"xrange", "unicode", "raw_input", "basestring", "long", "r
 
 def failure(path: str, error: BaseException) -> MigrateError:
     """Return the error of a program that fails with `error`: one sentence, with a remedy."""
-    return error if isinstance(error, MigrateError) else MigrateError(f"{path}: {_why(error)}")
+    if isinstance(error, MigrateError):
+        return error
+    line = line_of(error, str(Path(path).resolve()))
+    return MigrateError(f"{path}:{line}: {_why(error)}" if line else f"{path}: {_why(error)}")
 
 
 def _why(error: BaseException) -> str:

@@ -141,7 +141,10 @@ TF = "import tensorflow as tf\n"
     [
         (TF + "tf.layers\n", "has `tf.layers` in `tf.compat.v1` alone; write `import tensorflow.compat.v1 as tf`"),
         (TF + "tf.train.AdamOptimizer\n", "has `tf.train.AdamOptimizer` in `tf.compat.v1` alone"),
-        (TF + "tf.placeholder\ntf.contrib.layers\n", "has no `tf.contrib`; write what is taken from it in other words"),
+        (
+            TF + "tf.placeholder\ntf.contrib.layers\n",
+            "main.py:3: .* has no `tf.contrib`; write what is taken from it in other words, in both programs .docs",
+        ),
         (TF + "from tensorflow.contrib import rnn\n", "has no module `tensorflow.contrib`; write what is taken"),
         (TF + "import not_on_this_machine\n", "`not_on_this_machine` is not installed; install it, or put a small"),
         (TF + "open('data/train.csv')\n", "reads `data/train.csv`, which is not there; put the data"),
