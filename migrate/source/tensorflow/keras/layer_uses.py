@@ -61,7 +61,8 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
     for read in (*_reads(file, "embeddings", followed), *_read_by_text(file, "embeddings")):
-        if key := refused_read(file, read):
+        key = "" if _was_given(file, read) else refused_read(file, read)
+        if key:
             yield blocker_at(file, read, {NEVER: "read-as-value", PERHAPS: "given-as-value"}[key])
     yield from _lists(file, followed)
     for call, name in file.names.calls:
@@ -78,6 +79,22 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "type-of-all")
         if last_name(call.func) in POLICIES and not (call.args and _keeps_float32(file, call.args[0].value)):
             yield blocker_at(file, call, "type-of-all")
+
+
+def _was_given(file: File, read: cst.CSTNode) -> bool:
+    """True for `self.NAME` that the class sets to what its makers give: it is judged where they read that."""
+    home = file.tree.enclosing(read, cst.ClassDef)
+    if home is None or not isinstance(read, cst.Attribute) or not isinstance(read.value, cst.Name):
+        return False
+    bases = [value for base in home.bases for value in flow_of(file).values(base.value)]
+    if not bases or "keras.layers.Embedding" in symbols_of(bases):
+        return False
+    own = [one for one in flow_of(file).values(read) if not is_inherited(one)]
+    stores = (other for other in file.tree.attributes.get(read.attr.value, ()) if is_target(file.tree, other))
+    sets = any(
+        file.tree.enclosing(other, cst.ClassDef) is home and read.value.deep_equals(other.value) for other in stores
+    )
+    return sets and not any(isinstance(one, Member) and one.name == read.attr.value for one in own)
 
 
 def _read_by_text(file: File, attribute: str) -> Iterator[cst.Call]:

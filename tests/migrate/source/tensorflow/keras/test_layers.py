@@ -302,6 +302,10 @@ MOVES = {
     "weights of another layer": "d = tf.keras.layers.Dense(2)\nw = d.weights[0]",
     "weights": "m.save_weights(os.path.join(d, 'a.weights.h5'))",
     "float32": "tf.keras.backend.set_floatx('float32')",
+    "a layer that was given": (
+        "class A(tf.keras.layers.Layer):\n    def __init__(self, rows):\n        self.embeddings = rows\n"
+        "    def call(self, x):\n        return self.embeddings(x)"
+    ),
     "either of two optimizers": "if big:\n    m.compile('adam')\nelse:\n    m.compile('adagrad')",
     "mixed": "p = tf.keras.mixed_precision.Policy('mixed_float16')\ntf.keras.mixed_precision.set_global_policy(p)",
 }
@@ -329,6 +333,12 @@ ASSUMED = {
         "",
         "def f(big):\n    if big:\n        m.compile('adam')\n    else:\n        m.compile('adagrad')\nf(1)\nf(0)",
         "one optimizer trains",
+    ),
+    "a matrix that was given": (
+        "",
+        COMPILED + "\nclass A(tf.keras.layers.Layer):\n    def __init__(self, rows):\n        self.embeddings = rows\n"
+        "    def call(self, x):\n        return tf.gather(self.embeddings, x)\na = A(m.layers[0].embeddings)",
+        "no loss depends",
     ),
     "optimizer in a loop": ("", "for n in models:\n    n.compile('adam')", "one optimizer trains"),
     "optimizer of a call": ("", "def f():\n    m.compile('adam')\nf()\nf()", "one optimizer trains"),
