@@ -240,8 +240,9 @@ def trained(folder: Path, target: Path, seconds: float, trainer: str) -> str:
 
 def line(row: Row) -> str:
     """Return a row of the table."""
-    others = [(stage, verdict) for stage, verdict in row.stages.items() if verdict != "equal"]
-    proof = ", ".join(f"{verdict}: {stage}" for stage, verdict in others) or ("equal" if row.stages else "–")
+    stages = {verdict: [one for one in row.stages if row.stages[one] == verdict] for verdict in row.stages.values()}
+    others = [f"{verdict}: {', '.join(names)}" for verdict, names in stages.items() if verdict != "equal"]
+    proof = "; ".join(others) or ("equal" if row.stages else "–")
     is_lacking = any(words in row.trained for words in ("with data for", "FileNotFoundError"))
     trained = "no data" if is_lacking else row.trained or "–"
     said = row.note or row.reason.replace("|", "\\|")
