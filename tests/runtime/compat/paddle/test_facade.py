@@ -494,3 +494,35 @@ def test_a_network_that_no_graph_can_have_is_not_saved_and_a_sentence_says_why(t
     )
     assert len(shown) == len(begins)
     assert [line for line, begin in zip(shown, begins, strict=True) if not line.startswith(begin)] == []
+
+
+BATCHES = """
+import numpy as np
+from runtime.compat.paddle.loading import DataLoader, Subset, TensorDataset, default_collate_fn
+from runtime.compat.paddle.tensor import Tensor
+import tensorflow as tf
+
+data = TensorDataset([Tensor(tf.constant(np.arange(14).reshape(7, 2))), np.linspace(0, 1, 7, dtype=np.float32)])
+
+
+class Doubled(TensorDataset):
+    def __getitem__(self, index):
+        return tuple(2 * part for part in super().__getitem__(index))
+
+
+for dataset in (data, Subset(data, [6, 0, 3, 3]), Doubled(data.tensors)):
+    samples = [dataset[number] for number in range(len(dataset))]
+    batches = list(DataLoader(dataset, batch_size=3))
+    assert len(batches) == -(-len(samples) // 3)
+    for first, batch in enumerate(batches):
+        expected = default_collate_fn(samples[3 * first : 3 * first + 3])
+        for part, rows in zip(batch, expected, strict=True):
+            rows = rows._value.numpy() if isinstance(rows, Tensor) else rows
+            assert isinstance(part, Tensor) and part._value.numpy().dtype == rows.dtype
+            np.testing.assert_array_equal(part._value.numpy(), rows)
+print("equal")
+"""
+
+
+def test_rows_that_are_gathered_at_once_are_the_samples() -> None:
+    assert _run("-c", BATCHES).stdout.splitlines()[-1] == "equal"
