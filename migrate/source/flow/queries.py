@@ -79,6 +79,7 @@ class ValueFlow:
         known = frozenset({*sys.stdlib_module_names, "builtins", *non_mutating})
         self._program = Program(trees, outside, known)
         self.trees = list(trees)
+        self._entries: dict[Value, list[Value]] = {}
         self.memory: dict[str, object] = {}  #: cache for clients, with the lifetime of the analysis
         self._calls = Calls(self._program, external, changes)
         self._expressions = Expressions(self._program, self._calls)
@@ -189,7 +190,9 @@ class ValueFlow:
 
     def entries(self, value: Value) -> list[Value]:
         """Return the values stored in a list, a dict or an object."""
-        return list(dict.fromkeys(one for _, one in self.items(value)))
+        if value not in self._entries:
+            self._entries[value] = list(dict.fromkeys(one for _, one in self.items(value)))
+        return self._entries[value]
 
     def attributes(self, value: Value) -> set[str]:
         """Return the names of attributes, of the program's objects and classes, that may lead to `value`."""

@@ -96,15 +96,17 @@ class LayerFiles:
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
         # Layers that run beside the same files share one analysis; that of all files is of the variables, too.
         joined: dict[tuple[str, ...], File] = {tuple(singles): whole} if whole is not None else {}
+        related = self._programs.related
+        beside = {path: {one for one in singles if one == path or related(path, one)} for path in singles}
         for path, single in singles.items():
             if not single.calls(SYMBOL, *COLUMNS):
                 continue
-            around = tuple(one for one in singles if one == path or self._programs.related(path, one))
+            around = tuple(one for one in singles if one in beside[path])
             if around not in joined:
                 files = {one: singles[one] for one in around}
-                shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
+                shared = Parts(self.project, [file.tree for file in files.values()], related)
                 joined[around] = join(shared, files)
             assume = jointly(self._options(one, options).assume for one in around)
-            own = {one for one in around if all(two in around for two in singles if self._programs.related(one, two))}
+            own = {one for one in around if beside[one] <= beside[path]}
             _add(parts, path, _part(single, assume, joined[around], own))
         return parts

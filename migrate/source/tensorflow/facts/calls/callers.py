@@ -21,7 +21,7 @@ from migrate.source.flow import (
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
-from migrate.source.tensorflow.base.cached_query import cached_query
+from migrate.source.tensorflow.base.cached_query import cached_list, cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
@@ -169,6 +169,7 @@ def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     return escaping
 
 
+@cached_list
 def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
     """Yield the functions that calling a value, or an entry of it, runs."""
     flow = flow_of(file)

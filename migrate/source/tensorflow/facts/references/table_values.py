@@ -43,6 +43,7 @@ class TableValues:
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
     blockers: list[Blocker] = field(default_factory=list)
     label: str = ""  #: how the source spells it
+    _reported: set[tuple[int, str]] = field(default_factory=set, repr=False, compare=False)
 
     @property
     def references(self) -> list[cst.BaseExpression]:
@@ -51,10 +52,9 @@ class TableValues:
 
     def doubt(self, blockers: Iterable[Blocker]) -> None:
         """Add blockers, without duplicates: nested containers report the same ones repeatedly."""
-        reported = {(id(each.node), each.message) for each in self.blockers}
         for each in blockers:
-            if (id(each.node), each.message) not in reported:
-                reported.add((id(each.node), each.message))
+            if (id(each.node), each.message) not in self._reported:
+                self._reported.add((id(each.node), each.message))
                 self.blockers.append(each)
 
     def carry(self, node: cst.BaseExpression, values: Iterable[Value]) -> None:
@@ -198,7 +198,7 @@ def _whole(file: File, uses: TableValues, holder: Holder, node: cst.BaseExpressi
     held = f"`{text}`" if (text := _key(file, uses, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)
     kind = "dict" if holder.kind == "dict" else "list"
-    uses.blockers.append(blocker(node, RULE, "whole-container", kind=kind, held=held, line=line))
+    uses.doubt([blocker(node, RULE, "whole-container", kind=kind, held=held, line=line)])
 
 
 def _key(file: File, uses: TableValues, holder: Holder) -> str:
