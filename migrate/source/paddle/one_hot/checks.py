@@ -24,7 +24,7 @@ _NAME_RULE = "names of TensorFlow variables consist of ASCII letters, digits, `_
 #: Names that the converted layers use.
 RESERVED_ATTRIBUTES = frozenset(
     [
-        *("path", "columns", "name_layers", "create_variables", "input_layers", "table_layers", "embedding_tables"),
+        *("path", "columns", "name_layers", "create_variables", "input_layers", "embedding_tables"),
         *("emb_dim", "embedding_initializer", "_sub_layers", "build", "named_weights"),
     ]
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from migrate.source.paddle.emission.names import Names
-from migrate.source.paddle.one_hot.names import OwnNames
 from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.standalone import OwnNames
 
 WIDTH = 120
 
