@@ -20,14 +20,14 @@ from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.names import names_for
-from migrate.source.paddle.one_hot import checks, loss, module
+from migrate.source.paddle.one_hot import checks, module, rewriting
 from migrate.source.paddle.one_hot.following import follow
 from migrate.source.paddle.one_hot.input_columns import input_expressions
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 from migrate.source.paddle.one_hot.sdk_tables import SdkText, names_bound, sdk_text
 from migrate.source.paddle.one_hot.standalone import OwnNames
-from migrate.source.paddle.report import findings, sdk_findings
+from migrate.source.paddle.report import findings
 from migrate.source.settings.options import Options
 from migrate.targets import target_of
 
@@ -98,7 +98,7 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         if not program.run.problems:
             result = findings.converted(program, converted, made)
             target = target_of(options.target)
-            return sdk_findings.added(result, target, options.switches) if makes_tables else result
+            return findings.added(result, target, options.switches) if makes_tables else result
     return findings.refused(path, text, program.run.problems.values())
 
 
@@ -111,7 +111,7 @@ def _emit(program: Program, options: Options, makes_tables: bool) -> tuple[str, 
     expressions = _expressions(program)
     made = rewritten(program, program.net, names)
     _report(program, program.net, made.refused)
-    text, trainer = loss.loss_text(program, names)
+    text, trainer = rewriting.loss_text(program, names)
     _report(program, program.loss.module, trainer.refused)
     if program.run.problems:
         return program.net.text, made

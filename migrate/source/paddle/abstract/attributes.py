@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate.source.paddle.abstract.definitions.classes import class_of
-from migrate.source.paddle.abstract.definitions.decorators import decorated
+from migrate.source.paddle.abstract.definitions.classes import class_of, decorated
 from migrate.source.paddle.abstract.host.sparse import METHODS, Matrix, attribute
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (

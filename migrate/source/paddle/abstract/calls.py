@@ -10,7 +10,6 @@ import numpy as np
 
 from migrate.source.paddle.abstract import attributes, layers, library_calls
 from migrate.source.paddle.abstract.definitions import questions
-from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.libraries import records
@@ -21,7 +20,7 @@ from migrate.source.paddle.abstract.python_calls import (
     python_method,
     run_python,
 )
-from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.run import Run, derive
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Api,

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import numbers
 import posixpath
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,10 +20,8 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.schema_batch import Batch, BatchDict, BatchItem
 from migrate.source.paddle.abstract import attributes
-from migrate.source.paddle.abstract.collate import collate
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
-from migrate.source.paddle.abstract.libraries import pictures, words
-from migrate.source.paddle.abstract.limits import bounded_memory
+from migrate.source.paddle.abstract.libraries import samples
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import configuration, settings
@@ -32,6 +32,7 @@ from migrate.source.paddle.abstract.values import (
     Instance,
     Module,
     Refuse,
+    Shape,
     Stop,
     Tensor,
     Unknown,
@@ -73,7 +74,7 @@ class _Reader(Machine):
         if isinstance(callee, Api) and callee.name in _HERE:
             return _HERE[callee.name](*positional, **keywords)
         if isinstance(callee, Api) and callee.name == "cv2.imread" and self.data is not None:
-            return pictures.imread(self.data, *positional, **keywords)
+            return samples.imread(self.data, *positional, **keywords)
         return super().call(node, callee, positional, keywords)
 
 
@@ -93,9 +94,9 @@ def _data(name: Value, shape: Value, dtype: Value = "float32", lod_level: Value 
 _HERE: dict[str, Callable[..., Value]] = {
     "paddle.to_tensor": _to_tensor,
     "paddle.static.data": _data,
-    **dict.fromkeys(("nltk.word_tokenize", "nltk.tokenize.word_tokenize"), words.word_tokenize),
+    **dict.fromkeys(("nltk.word_tokenize", "nltk.tokenize.word_tokenize"), samples.word_tokenize),
     "nltk.download": lambda *given, **named: True,
-    "cv2.resize": pictures.resize,
+    "cv2.resize": samples.resize,
 }
 
 
@@ -264,3 +265,76 @@ def _free(item: Tensor, size: int | None) -> Tensor:
     """Return a tensor whose first size varies if it is that of a batch."""
     fixed = item.shape and item.shape[0] is not None and item.shape[0] == size
     return Tensor((None, *(item.shape or ())[1:]), item.dtype) if fixed else item
+
+
+_STATE = Path("/proc/self/statm")
+EXTRA = 2 * 1024**3  #: bytes of address space beyond what the process has
+
+
+@contextlib.contextmanager
+def bounded_memory(extra: int = EXTRA) -> Iterator[None]:
+    """Limit the address space of this process while a program is executed; beyond it Python raises MemoryError."""
+    try:
+        used = int(_STATE.read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        yield  # this system does not tell
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = used + extra
+    if hard == resource.RLIM_INFINITY or wanted < hard:
+        bound = wanted if soft == resource.RLIM_INFINITY else min(soft, wanted)
+        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+_DTYPES = frozenset(
+    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+)
+
+
+def collate(samples: list[Value], batched: bool) -> Value:
+    """Return the batch of samples: tensors, in the lists or dicts that the samples are.
+
+    Args:
+        samples: at least one sample, each of the same structure.
+        batched: whether each is a batch, whose first dimension is the batch's; else a dimension is added in front.
+
+    Raises:
+        Refuse: an item is neither a number nor an array, or the samples differ in structure.
+    """
+    first = samples[0]
+    if isinstance(first, np.ndarray | np.generic | numbers.Number):
+        return _tensor(samples, batched)
+    if isinstance(first, dict):
+        if any(not isinstance(item, dict) or item.keys() != first.keys() for item in samples):
+            raise Refuse("the samples of the reader are dicts with different keys")
+        return {key: collate([item[key] for item in samples], batched) for key in first}
+    if isinstance(first, list | tuple):
+        if any(not isinstance(item, list | tuple) or len(item) != len(first) for item in samples):
+            raise Refuse("the samples of the reader are lists of different lengths")
+        return [collate(list(items), batched) for items in zip(*samples, strict=True)]
+    raise Refuse(f"the reader gives {type(first).__name__}, which is no number or array")
+
+
+def _tensor(items: list[Value], batched: bool) -> Tensor:
+    arrays = [np.asarray(item) for item in items if isinstance(item, np.ndarray | np.generic | numbers.Number)]
+    if len(arrays) != len(items):
+        raise Refuse("the samples of the reader differ in structure")
+    kinds = {item.dtype for item in arrays}
+    dtype = (np.result_type(*kinds) if all(kind.name in _DTYPES for kind in kinds) else next(iter(kinds))).name
+    if dtype not in _DTYPES:
+        raise Refuse(f"the reader gives an array of dtype `{dtype}`, which is no tensor")
+    shape = _common([item.shape for item in arrays])
+    if shape is None:
+        return Tensor(None, dtype)
+    return Tensor((None, *shape[1:]) if batched and shape else shape if batched else (None, *shape), dtype)
+
+
+def _common(shapes: list[tuple[int, ...]]) -> Shape | None:
+    """Return the shape with None where the sizes differ; None if the ranks differ."""
+    if len({len(shape) for shape in shapes}) > 1:
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Container, Layer, LayerValue, Refuse, Tensor, Value
-from migrate.source.paddle.layers.dropout import SPECS as DROPOUTS
-from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.layers.basic import DROPOUT, LINEAR
 from migrate.source.paddle.layers.normalization import LAYER_NORM
 from migrate.source.paddle.layers.spec import Caller, LayerSpec, Sublayers, called, check_float, positive
 from migrate.source.paddle.ops.spec import Arguments
-
-DROPOUT = DROPOUTS[0]
 
 
 def _projections(bound: Arguments) -> Sublayers:

@@ -13,10 +13,10 @@ from migrate.source.paddle.abstract.modules import dotted_name, imported_modules
 from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.layers import functions
-from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.layers.basic import LINEAR
 from migrate.source.paddle.one_hot.module import reserved, scope_name
 from migrate.source.paddle.one_hot.program import Program
-from migrate.source.paddle.ops import drawing, registry
+from migrate.source.paddle.ops import creation, registry
 
 _PLAIN_DUNDERS = frozenset({"__init__", "__doc__", "__repr__", "__str__", "__all__"})
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -34,7 +34,7 @@ _PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith
     "paddle.nn.Identity",
 }
 _STATIC_INPUTS = {"paddle.static.data"}
-_RANDOM = {op.name for op in drawing.OPS}
+_RANDOM = {op.name for op in creation.DRAWN}
 #: Arguments of `ParamAttr` that change how a parameter trains -> their defaults.
 _TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_model_average": True, "need_clip": True}
 

@@ -9,7 +9,7 @@ from migrate.schema import Schema
 from migrate.source.paddle.abstract import program
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.values import Class, Function, Instance, Layer, Module, Tensor, Value
-from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.layers.basic import LINEAR
 from migrate.source.paddle.one_hot.optimizer import Optimizer
 from migrate.source.paddle.one_hot.watched import Watched
 

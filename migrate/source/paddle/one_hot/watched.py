@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from migrate.schema import Schema
 from migrate.source.paddle.abstract import layers
 from migrate.source.paddle.abstract.layers import named_layers
-from migrate.source.paddle.abstract.machine import Machine
-from migrate.source.paddle.abstract.parameters import bind
+from migrate.source.paddle.abstract.machine import Machine, bind
 from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -31,8 +30,8 @@ from migrate.source.paddle.abstract.values import (
     Weight,
 )
 from migrate.source.paddle.one_hot import optimizer
-from migrate.source.paddle.one_hot.labels import only_classes
 from migrate.source.paddle.one_hot.model import arguments_of
+from migrate.source.paddle.one_hot.trainer import only_classes
 from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"

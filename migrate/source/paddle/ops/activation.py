@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import floating
-from migrate.source.paddle.ops.shapes import axis_of, broadcast, dtype_name, promoted, same, same_float, tensor
+from migrate.source.paddle.ops.shapes import (
+    axis_of,
+    broadcast,
+    dtype_name,
+    floating,
+    promoted,
+    same,
+    same_float,
+    tensor,
+)
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _F = "paddle.nn.functional"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from migrate.source.paddle.abstract.values import Fetched, Tensor, Value
-from migrate.source.paddle.ops.conditions import plain_dtype
-from migrate.source.paddle.ops.shapes import dtype_name, reshaped, tensor
+from migrate.source.paddle.ops.shapes import dtype_name, plain_dtype, reshaped, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor, Value
-from migrate.source.paddle.ops.conditions import booleans, both_tensors
-from migrate.source.paddle.ops.shapes import broadcast, compared, like_left, promoted, same, tensor, truth
+from migrate.source.paddle.ops.shapes import (
+    booleans,
+    both_tensors,
+    broadcast,
+    compared,
+    like_left,
+    promoted,
+    same,
+    tensor,
+    truth,
+)
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 

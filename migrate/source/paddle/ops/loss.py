@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import both_tensors, floating
-from migrate.source.paddle.ops.shapes import axis_of, broadcast, promoted, tensor
+from migrate.source.paddle.ops.shapes import axis_of, both_tensors, broadcast, floating, promoted, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _F = "paddle.nn.functional"
@@ -79,7 +78,6 @@ def _both_floating(bound: Arguments) -> bool:
     return both_tensors(bound) and floating(bound)
 
 
-_P, _LABEL = f"{_F}.sigmoid(f_4_1)", "(f_4_1 > 0.4).astype('float32')"
 _MEAN = "reduction='mean', name=None"
 
 OPS: tuple[Op, ...] = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
-from migrate.source.paddle.ops.conditions import both, both_tensors, floating
-from migrate.source.paddle.ops.shapes import axes_of, broadcast, tensor
+from migrate.source.paddle.ops.shapes import axes_of, both, both_tensors, broadcast, floating, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 

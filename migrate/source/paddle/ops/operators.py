@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import booleans, both, same_dtype
 from migrate.source.paddle.ops.matrix import product
-from migrate.source.paddle.ops.shapes import binary, broadcast, compared, like_left, promoted, same, tensor
+from migrate.source.paddle.ops.shapes import (
+    binary,
+    booleans,
+    both,
+    broadcast,
+    compared,
+    like_left,
+    promoted,
+    same,
+    same_dtype,
+    tensor,
+)
 from migrate.source.paddle.ops.spec import AS_IT_IS, Arguments, Form, Op
 
 _KEPT = Form("", same_dtype)

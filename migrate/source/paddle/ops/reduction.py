@@ -1,4 +1,4 @@
-"""Ops that reduce dimensions, or run along one."""
+"""Ops that reduce dimensions, run along one, or order its elements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 
 from migrate.source.paddle.abstract.values import Tensor
-from migrate.source.paddle.ops.conditions import both, floating
-from migrate.source.paddle.ops.shapes import axis_of, dtype_name, reduced, tensor
+from migrate.source.paddle.ops.shapes import axis_of, both, dtype_name, floating, reduced, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _AXES = "axis=None, keepdim=False, name=None"
@@ -65,6 +64,19 @@ def _cumulated(axis: str) -> Callable[[Arguments], Tensor]:
     return result
 
 
+def _topk(bound: Arguments) -> tuple[Tensor, Tensor]:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return Tensor(None, x.dtype), Tensor(None, "int64")
+    axis = axis_of(-1 if bound["axis"] is None else bound["axis"], len(x.shape))
+    shape = (*x.shape[:axis], sizes_of(bound["k"])[0], *x.shape[axis + 1 :])
+    return Tensor(shape, x.dtype), Tensor(shape, "int64")
+
+
+def _order(bound: Arguments) -> Tensor:
+    return Tensor(same(bound).shape, "int64")
+
+
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.sum(x, axis=None, dtype=None, keepdim=False, name=None)",
@@ -106,4 +118,7 @@ OPS: tuple[Op, ...] = (
     ),
     Op("paddle.cumprod(x, dim=None, dtype=None, name=None)", _cumulated("dim"), methods=("cumprod",)),
     Op("paddle.numel(x, name=None)", lambda bound: Tensor((), "int64"), methods=("numel",)),
+    Op("paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)", _topk, methods=("topk",)),
+    Op("paddle.sort(x, axis=-1, descending=False, name=None)", same, methods=("sort",)),
+    Op("paddle.argsort(x, axis=-1, descending=False, name=None)", _order, methods=("argsort",)),
 )

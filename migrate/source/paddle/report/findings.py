@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
@@ -16,6 +17,8 @@ from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.report.folder_findings import KIND, unsupported
+from migrate.targets.base import Target
+from migrate.targets.switches import Switches
 
 
 def no_model(path: str, text: str) -> SourceResult:
@@ -237,3 +240,49 @@ def _optimizer(program: Program) -> Iterator[Finding]:
     message = f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else "")
     reason = "the converted module has no training step, only a loss"
     yield Finding("paddle-optimizer", "optimizer", state, where, message, reason, action, before=made.text)
+
+
+def added(result: SourceResult, target: Target, switches: Switches) -> SourceResult:
+    """Return a result with what its target does to the tables; as it is where the model has none."""
+    if not result.tables:
+        return result
+    found = list(_found(result, target, switches))
+    changes = any(one.applicability is Applicability.CHANGES_VALUES for one in found)
+    tables = result.tables
+    if changes:
+        tables = tuple(replace(one, applicability=Applicability.CHANGES_VALUES) for one in tables)
+    return replace(result, findings=(*result.findings, *found), tables=tables)
+
+
+def _found(result: SourceResult, target: Target, switches: Switches) -> Iterator[Finding]:
+    where = result.tables[0].location
+    for effect in target.effects(switches):
+        yield _finding(where, effect.text, effect.changes_values, effect.by_hand)
+    others = [law for law in result.tables[0].initializer.split("), ") if not law.startswith("Constant(")]
+    if target.name == "sok" and others:
+        told = f"{target.title} draws rows from N(0, 1) or U(0, 1) alone, not from {', '.join(others)}"
+        yield _finding(where, told, True, "set the rows of known ids with `sok.assign` before training")
+    if target.name == "deeprec" and others:
+        told = (
+            f"{target.title} gives new ids the rows of a matrix in turn, so that a run draws other rows than the model"
+        )
+        yield _finding(where, told, True, "")
+    if target.unseen:
+        yield _finding(where, target.unseen, False, "")
+    for hook in target.hooks(switches):
+        arguments = hook.arguments or ("modify_graph=True" if hook.modifies else "")
+        hand = f"give the session `{hook.function}({arguments})`"
+        yield _finding(where, f"lookups need the hook `{hook.function}` of {target.title}", False, hand)
+
+
+def _finding(where: Location, message: str, changes: bool, by_hand: str) -> Finding:
+    return Finding(
+        rule="paddle-sdk",
+        subject="table",
+        state=State.SUGGESTED if by_hand else State.NOTED,
+        location=where,
+        message=message,
+        action=by_hand,
+        applicability=Applicability.CHANGES_VALUES if changes else None,
+        table="embedding",
+    )

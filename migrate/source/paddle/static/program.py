@@ -10,11 +10,10 @@ from typing import ClassVar
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import Program, settings, trainer_class
-from migrate.source.paddle.abstract.run import Place
+from migrate.source.paddle.abstract.run import Place, reached, tensors_in
 from migrate.source.paddle.abstract.values import (
     Described,
     Method,
@@ -25,7 +24,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     mentions,
 )
-from migrate.source.paddle.emission.decay import every_row
+from migrate.source.paddle.emission.tables import every_row
 from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.spec import Op
 
