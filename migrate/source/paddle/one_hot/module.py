@@ -38,12 +38,7 @@ def scope_name(class_name: str) -> str:
 
 
 def assemble(
-    program: Program,
-    rewritten: cst.Module,
-    names: Names,
-    expressions: list[str],
-    loss: str,
-    sdk: SdkText = _NOTHING,
+    program: Program, rewritten: cst.Module, names: Names, expressions: list[str], loss: str, sdk: SdkText = _NOTHING
 ) -> str:
     """Return the text of the converted module.
 

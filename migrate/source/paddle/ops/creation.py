@@ -102,10 +102,6 @@ def _triangle(bound: Arguments) -> Tensor:
     return Tensor(x.shape, x.dtype)
 
 
-def _main(bound: Arguments) -> bool:
-    return bool(bound["diagonal"] == 0)
-
-
 def _diag(bound: Arguments) -> Tensor:
     x, offset = tensor(bound["x"]), bound["offset"]
     if x.shape is None:
@@ -205,7 +201,7 @@ OPS: tuple[Op, ...] = (
         Op(
             f"paddle.{name}(x, diagonal=0, name=None)",
             _triangle,
-            (Form(f"tf.linalg.band_part(x, {band})", _main),),
+            (Form(f"tf.linalg.band_part(x, {band})", lambda bound: bool(bound["diagonal"] == 0)),),
             (name,),
         )
         for name, band in (("tril", "-1, 0"), ("triu", "0, -1"))

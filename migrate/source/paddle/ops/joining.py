@@ -113,14 +113,6 @@ def _differences(bound: Arguments) -> Tensor:
     return Tensor((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype)
 
 
-def _split(bound: Arguments) -> list[Tensor]:
-    return _parts(tensor(bound["x"]), bound["num_or_sections"], bound["axis"])
-
-
-def _chunk(bound: Arguments) -> list[Tensor]:
-    return _parts(tensor(bound["x"]), bound["chunks"], bound["axis"])
-
-
 def _parts(x: Tensor, parts: Value, along: Value) -> list[Tensor]:
     if x.shape is None:
         raise Refuse("the number of parts depends on an unknown shape")
@@ -206,13 +198,13 @@ OPS: tuple[Op, ...] = (
     Op("paddle.diff(x, n=1, axis=-1, prepend=None, append=None, name=None)", _differences, methods=("diff",)),
     Op(
         "paddle.split(x, num_or_sections, axis=0, name=None)",
-        _split,
+        lambda bound: _parts(tensor(bound["x"]), bound["num_or_sections"], bound["axis"]),
         (Form("tf.split(value=x, num_or_size_splits=num_or_sections, axis=axis)", _known_parts),),
         ("split",),
     ),
     Op(
         "paddle.chunk(x, chunks, axis=0, name=None)",
-        _chunk,
+        lambda bound: _parts(tensor(bound["x"]), bound["chunks"], bound["axis"]),
         (
             Form(
                 "tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)

@@ -74,10 +74,6 @@ def _triplet(bound: Arguments) -> Tensor:
     return Tensor(() if _reduction(bound) else None if x.shape is None else x.shape[:-1], x.dtype)
 
 
-def _both_floating(bound: Arguments) -> bool:
-    return both_tensors(bound) and floating(bound)
-
-
 _MEAN = "reduction='mean', name=None"
 
 OPS: tuple[Op, ...] = (
@@ -85,7 +81,7 @@ OPS: tuple[Op, ...] = (
     Op(
         f"{_F}.square_error_cost(input, label)",
         _elementwise("input", "label"),
-        (Form("tf.squared_difference(x=input, y=label)", _both_floating),),
+        (Form("tf.squared_difference(x=input, y=label)", lambda bound: both_tensors(bound) and floating(bound)),),
     ),
     *(Op(f"{_F}.{name}(input, label, {_MEAN})", _elementwise("input", "label")) for name in ("mse_loss", "l1_loss")),
     Op(f"{_F}.smooth_l1_loss(input, label, reduction='mean', delta=1.0, name=None)", _elementwise("input", "label")),

@@ -54,10 +54,6 @@ def _two_matrices(bound: Arguments) -> bool:
     return _matrices({"x": bound["input"], "y": bound["mat2"]}) and both_tensors(bound) and floating(bound)
 
 
-def _vector(bound: Arguments) -> Tensor:
-    return product({"x": bound["x"], "y": bound["vec"]})
-
-
 def _inner(bound: Arguments) -> Tensor:
     x, y = tensor(bound["x"]), tensor(bound["y"])
     if x.shape is None or y.shape is None:
@@ -141,7 +137,7 @@ OPS: tuple[Op, ...] = (
     ),
     Op("paddle.bmm(x, y, name=None)", product, (Form("tf.matmul(a=x, b=y)", both(both_tensors, floating)),), ("bmm",)),
     Op("paddle.mm(input, mat2, name=None)", _mm, (Form("tf.matmul(a=input, b=mat2)", _two_matrices),), ("mm",)),
-    Op("paddle.mv(x, vec, name=None)", _vector, methods=("mv",)),
+    Op("paddle.mv(x, vec, name=None)", lambda bound: product({"x": bound["x"], "y": bound["vec"]}), methods=("mv",)),
     Op("paddle.dot(x, y, name=None)", _dot, methods=("dot",)),
     Op("paddle.inner(x, y, name=None)", _inner, methods=("inner",)),
     Op("paddle.outer(x, y, name=None)", _outer, methods=("outer",)),

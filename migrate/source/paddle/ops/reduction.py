@@ -42,10 +42,6 @@ def _always(name: str) -> Callable[[str | None], str | None]:
     return lambda dtype: name
 
 
-def _position(bound: Arguments) -> Tensor:
-    return Tensor(reduced()({**bound, "dtype": None}).shape, dtype_name(bound["dtype"], "int64"))
-
-
 def _one_axis(bound: Arguments) -> bool:
     return isinstance(bound["axis"], int) and bool(tensor(bound["x"]).rank)
 
@@ -96,7 +92,7 @@ OPS: tuple[Op, ...] = (
     *(
         Op(
             f"paddle.{name}(x, axis=None, keepdim=False, dtype='int64', name=None)",
-            _position,
+            lambda bound: Tensor(reduced()({**bound, "dtype": None}).shape, dtype_name(bound["dtype"], "int64")),
             (Form(f"tf.{name}(input=x, axis=axis)", _one_axis),),
             (name,),
         )

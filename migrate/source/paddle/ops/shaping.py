@@ -9,10 +9,6 @@ from migrate.source.paddle.ops.shapes import axes_of, axis_of, dtype_name, resha
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
-def _reshape(bound: Arguments) -> Tensor:
-    return reshaped(tensor(bound["x"]), bound["shape"])
-
-
 def _no_zero(bound: Arguments) -> bool:
     """Whether TensorFlow takes the shape: no 0, and no -1 beside sizes of the run, which make all others unknown."""
     sizes = bound["shape"]
@@ -59,10 +55,6 @@ def _unsqueeze(bound: Arguments) -> Tensor:
     for item in axis if isinstance(axis, list | tuple) else [axis]:
         shape.insert(axis_of(item, len(shape) + 1), 1)
     return Tensor(tuple(shape), x.dtype)
-
-
-def _one_axis(bound: Arguments) -> bool:
-    return isinstance(bound["axis"], int)
 
 
 def _squeeze(bound: Arguments) -> Tensor:
@@ -204,7 +196,7 @@ def _more(size: int | None, pair: tuple[int | None, ...]) -> int | None:
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.reshape(x, shape, name=None)",
-        _reshape,
+        lambda bound: reshaped(tensor(bound["x"]), bound["shape"]),
         (Form("tf.reshape(tensor=x, shape=shape)", _no_zero),),
         ("reshape", "reshape_"),
     ),
@@ -217,7 +209,7 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.unsqueeze(x, axis, name=None)",
         _unsqueeze,
-        (Form("tf.expand_dims(input=x, axis=axis)", _one_axis),),
+        (Form("tf.expand_dims(input=x, axis=axis)", lambda bound: isinstance(bound["axis"], int)),),
         ("unsqueeze", "unsqueeze_"),
     ),
     Op(

@@ -124,11 +124,7 @@ OPS: tuple[Op, ...] = (
         aliases=(f"{_NN}.sequence_lod.sequence_pool",),
         helper="static.nn.sequence_pool",
     ),
-    Op(
-        f"{_NN}.continuous_value_model(input, cvm, use_cvm=True)",
-        _cvm,
-        helper="static.nn.continuous_value_model",
-    ),
+    Op(f"{_NN}.continuous_value_model(input, cvm, use_cvm=True)", _cvm, helper="static.nn.continuous_value_model"),
     Op(
         f"{_NN}.data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, "
         "name=None, moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, "
@@ -149,11 +145,7 @@ OPS: tuple[Op, ...] = (
         _fc,
         helper="static.nn.fc",
     ),
-    Op(
-        "paddle.static.accuracy(input, label, k=1, correct=None, total=None)",
-        _accuracy,
-        helper="static.accuracy",
-    ),
+    Op("paddle.static.accuracy(input, label, k=1, correct=None, total=None)", _accuracy, helper="static.accuracy"),
     Op(
         "paddle.metric.accuracy(input, label, k=1, correct=None, total=None, name=None)",
         _accuracy,
