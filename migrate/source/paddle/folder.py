@@ -83,7 +83,9 @@ def convert(
     rules = table_rules.arguments(switches)
     texts = {} if problems else _texts(tuple(sorted(files.items())), str(place), inputs, rules, unbucket)
     for where, written in texts.items():
-        problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
+        lines = files[where].splitlines()
+        refused = written.refused.items()
+        problems += [Problem(where, span, "", message, lines[span[0] - 1].strip()) for span, message in refused]
     beside = _beside(texts, files)
     tops = {one.partition("/")[0] for one in (*texts, *beside)}
     problems += [_hiding(program, other) for other in sorted(tops & _TAKEN)]
@@ -181,7 +183,3 @@ def _hiding(program: Program, name: str) -> Problem:
     """Return the problem of a file with the name of a package that converted files import."""
     told = f"the converted model imports the package `{name.removesuffix('.py')}`, which the file {name} would hide"
     return Problem(program.path, (1, 0, 1, 0), "", f"{told}; rename that file", "")
-
-
-def _problem(path: str, text: str, span: tuple[int, int, int, int], message: str) -> Problem:
-    return Problem(path, span, "", message, text.splitlines()[span[0] - 1].strip())

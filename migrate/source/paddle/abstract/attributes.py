@@ -278,7 +278,7 @@ def is_layer(value: Value) -> bool:
 def stock_of(cls: Class) -> LayerSpec | None:
     """Return the spec of the layer of Paddle from which a class of the program derives, or None."""
     names = (getattr(base, "name", "") for item in cls.order for base in item.bases if isinstance(base, Api))
-    return next((spec for name in names if (spec := layer_specs.find(name)) is not None), None)
+    return next((spec for name in names if (spec := layer_specs.SPECS.get(name)) is not None), None)
 
 
 def super_of(frame: Frame) -> Super:

@@ -152,13 +152,11 @@ def _of_tensor(name: str) -> str:
     return f"`{name}` of a tensor is not supported{remedy}"
 
 
-def _replaced(run: Run, node: ast.AST, value: Value, **changed: Value) -> Value:
-    return layers.instantiate(run, node, value.cls, [], records.fields_of(value) | changed)
-
-
 _RECORDS: dict[str, Callable[..., Value]] = {
     "dataclasses.asdict": lambda run, node, value: records.as_dict(value),
-    "dataclasses.replace": _replaced,
+    "dataclasses.replace": lambda run, node, value, **changed: layers.instantiate(
+        run, node, value.cls, [], records.fields_of(value) | changed
+    ),
 }
 
 
@@ -228,14 +226,6 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
     return total
 
 
-def _map(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return [run.call(node, given[0], list(items), {}) for items in zip(*given[1:], strict=False)]
-
-
-def _filter(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return [item for item in given[1] if (run.call(node, given[0], [item], {}) if given[0] is not None else item)]
-
-
 def _pow(run: Run, node: ast.AST, given: list[Value]) -> Value:
     if mentions(given, Tensor):
         return run.apply(node, registry.operator_of("Pow"), given[:2], {}, "call")
@@ -250,8 +240,12 @@ def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 _SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     **questions.SPECIAL,
-    "map": _map,
-    "filter": _filter,
+    "map": lambda run, node, given: [
+        run.call(node, given[0], list(items), {}) for items in zip(*given[1:], strict=False)
+    ],
+    "filter": lambda run, node, given: [
+        item for item in given[1] if (run.call(node, given[0], [item], {}) if given[0] is not None else item)
+    ],
     "pow": _pow,
     "next": _next,
 }

@@ -29,6 +29,7 @@ from migrate.source.paddle.layers import registry as layer_specs
 from migrate.source.paddle.layers.basic import LINEAR
 from migrate.source.paddle.layers.spec import LayerSpec
 from migrate.source.paddle.ops import registry
+from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name
 
 
@@ -38,13 +39,13 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return UNKNOWN
     if name in registry.CONTAINERS:
         return make_container(run, node, registry.CONTAINERS[name], positional, keywords)
-    spec = layer_specs.find(name)
+    spec = layer_specs.SPECS.get(name)
     if spec is not None:
         return _stock(run, node, spec, positional, keywords)
     if name == "paddle.create_parameter":
         given = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
         return _parameter(run, node, dict(given) | keywords)
-    if (signature := registry.described(name)) is not None:
+    if (signature := DESCRIBED.get(name)) is not None:
         if name.startswith("paddle.optimizer."):
             run.only_named(node)
         return Described(name, signature.bind(positional, keywords))
@@ -152,8 +153,7 @@ def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value
         layer.lookups += 1
     if 0 < layer.lookups < layer.calls:
         raise Refuse("one layer is called on the one-hot input and on another tensor; use two layers")
-    spec = layer_specs.find(layer.name)
-    assert spec is not None
+    spec = layer_specs.SPECS[layer.name]
     result = spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
     derive(result, [positional, keywords, [list(part.weights.values()) for _, part in named_layers(layer)]])
     return result

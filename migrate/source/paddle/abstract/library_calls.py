@@ -77,9 +77,9 @@ def _files(data: DataFiles) -> dict[str, Callable[..., Value]]:
         "gzip.open": data.open_packed,
         "os.listdir": lambda path=".": data.names(path),
         "glob.glob": data.glob,
-        "os.path.exists": data.exists,
-        "os.path.isfile": data.is_file,
-        "os.path.isdir": data.is_folder,
+        "os.path.exists": data.asks("exists"),
+        "os.path.isfile": data.asks("is_file"),
+        "os.path.isdir": data.asks("is_dir"),
         "os.path.getsize": data.size,
         **dict.fromkeys(("os.path.abspath", "os.path.realpath"), data.absolute),
         "os.getcwd": lambda: FOLDER,
@@ -121,14 +121,10 @@ def _repeats(parsed: Value, inside: bool = False) -> int:
     return total
 
 
-def _rows(rows: Value, **options: Value) -> Value:
-    return csv.reader(rows, **options)
-
-
 _PLAIN: dict[str, Callable[..., Value]] = {
     "json.loads": json.loads,
     "json.dumps": json.dumps,
-    "csv.reader": _rows,
+    "csv.reader": lambda rows, **options: csv.reader(rows, **options),
     "dataclasses.field": dataclasses.field,
     "csv.DictReader": csv.DictReader,
     "time.time": lambda: 0.0,

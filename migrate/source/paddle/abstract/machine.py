@@ -32,9 +32,7 @@ MAX_DEPTH = 60
 class Machine(Run):
     """Executes statements, and hands expressions to `expressions.py`."""
 
-    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call any value."""
-        return calls.call(self, node, callee, positional, keywords)
+    call = calls.call
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute a function or method of the program and return its result."""
@@ -141,13 +139,10 @@ class Machine(Run):
                 return self.decide(node, attributes.special(self, node, value, name))
         return super().decide(node, value)
 
-    def assign(self, target: ast.expr, value: Value) -> None:
-        """Assign a value to a name, attribute, item or pattern."""
-        assignments.assign(self, target, value)
-
-    def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
-        """Set an attribute; layers and parameters are registered as Paddle does."""
-        assignments.set_attribute(self, node, receiver, name, value)
+    assign = assignments.assign
+    set_attribute = assignments.set_attribute
+    _run_Try = control.run_try
+    _run_Raise = control.run_raise
 
     def _run_Expr(self, node: ast.Expr) -> Iterator[Value] | None:
         if isinstance(node.value, ast.Yield | ast.YieldFrom):
@@ -241,9 +236,6 @@ class Machine(Run):
         control.enter(self, node)
         return self.lazily(node.body)
 
-    def _run_Try(self, node: ast.Try) -> Iterator[Value]:
-        return control.run_try(self, node)
-
     def _run_Assert(self, node: ast.Assert) -> None:
         value = self.evaluate(node.test)
         if isinstance(value, Tensor | Size) and not self.in_step:
@@ -253,9 +245,6 @@ class Machine(Run):
                 raise Raised(AssertionError())
             self.problem(node, "this assertion fails with the given constructor arguments")
             raise Stop
-
-    def _run_Raise(self, node: ast.Raise) -> None:
-        control.run_raise(self, node)
 
     def _run_Return(self, node: ast.Return) -> None:
         raise control.Return(None if node.value is None else self.evaluate(node.value))

@@ -97,18 +97,6 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What an execution has recorded up to some point."""
-
-    problems: dict[Place, Problem]
-    sites: dict[Place, Site]
-    loops: set[Place]
-    checks: set[Place]
-    plain: set[Place]
-    executed: set[Place]
-
-
-@dataclass(frozen=True)
 class Replaced:
     """A layer or parameter whose name another one took: it leaves the model's `parameters()`."""
 
@@ -231,17 +219,15 @@ class Run(ABC):
         site.mixed |= site.form != int(truth)
         return truth
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> Mapping[str, Value]:
         """Return what was recorded so far."""
+        sets = {name: set(getattr(self, name)) for name in ("loops", "checks", "plain", "executed")}
         sites = {place: replace(site) for place, site in self.sites.items()}
-        kept = set(self.loops), set(self.checks), set(self.plain), set(self.executed)
-        return Recorded(dict(self.problems), sites, *kept)
+        return {"problems": dict(self.problems), "sites": sites, **sets}
 
-    def restore(self, recorded: Recorded) -> None:
+    def restore(self, recorded: Mapping[str, Value]) -> None:
         """Forget what was recorded since `recorded` was made."""
-        self.problems, self.sites = recorded.problems, recorded.sites
-        self.loops, self.checks = recorded.loops, recorded.checks
-        self.plain, self.executed = recorded.plain, recorded.executed
+        vars(self).update(recorded)
 
     def record_plain(self, node: ast.AST) -> None:
         """Record that a call or an operator was executed on other values than tensors."""

@@ -93,7 +93,7 @@ def _with_wanted(file: cst.Module, names: Names) -> cst.Module:
     if "tensorflow" in names.used:
         wanted.append(f"import tensorflow.compat.v1 as {names.tensorflow}")
     if "layers" in names.used:
-        wanted.append("from runtime import nn" + ("" if names.layers == "nn" else f" as {names.layers}"))
+        wanted.append(f"from runtime import {names.imported}")
     if not wanted:
         return file
     body = list(file.body)

@@ -50,6 +50,11 @@ class Names:
         """Return the spelling of a function of `runtime.nn.functional`, or of `runtime.nn.static`."""
         return self.nn(name if name.startswith("static.") else f"functional.{name}")
 
+    @property
+    def imported(self) -> str:
+        """How `runtime.nn` is imported."""
+        return "nn" if self.layers == "nn" else f"nn as {self.layers}"
+
     def spelled(self, text: str) -> str:
         """Return a form's text with this file's names."""
         first, dot, rest = text.partition(".")

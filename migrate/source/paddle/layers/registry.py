@@ -9,8 +9,3 @@ _GROUPS = (basic, functions, normalization, recurrent, attention)
 SPECS: dict[str, LayerSpec] = {spec.name: spec for group in _GROUPS for spec in group.SPECS}
 #: The base class of cells that a program defines; such a class is a layer.
 CELL_BASE = "paddle.nn.RNNCellBase"
-
-
-def find(name: str) -> LayerSpec | None:
-    """Return the spec of a layer class by Paddle's dotted name, or None."""
-    return SPECS.get(name)

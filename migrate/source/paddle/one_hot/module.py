@@ -248,7 +248,7 @@ def prologue(program: Program, expressions: list[str], names: Names, more: str =
     spec = program.schema.input
     imports = "import tensorflow.compat.v1 as tf"
     if not isinstance(names, OwnNames):
-        wanted = [*(["create_table"] if expressions else []), "nn" + _alias(names)]
+        wanted = [*(["create_table"] if expressions else []), names.imported]
         imports += f"\n\nfrom runtime import {', '.join(wanted)}"
     imports += f"\n{'' if imports.count(chr(10)) else chr(10)}{more.rstrip()}" if more else ""
     layout = [
@@ -264,10 +264,6 @@ def prologue(program: Program, expressions: list[str], names: Names, more: str =
     ]
     text = imports + "\n\n" + "\n".join([*(layout if expressions else []), *dense])
     return [text, _SPARSE_KEYS.format(count=len(spec.sparse))] if expressions else [text]
-
-
-def _alias(names: Names) -> str:
-    return "" if names.layers == "nn" else f" as {names.layers}"
 
 
 def _ranges(program: Program) -> str:

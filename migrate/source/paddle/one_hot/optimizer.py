@@ -68,13 +68,14 @@ def optimizer_of(module: Module, found: Made | None, parameters: Iterable[Value]
     trained = every.get("parameters")
     if not isinstance(trained, list | tuple) or {id(one) for one in trained} != {id(one) for one in parameters}:
         beyond.append("it does not train all of `parameters()`")
-    beyond += [f"{name}={value!r}" for name, value in given.items() if _is_beyond(name, value)]
+    numbers = {name: value for name, value in given.items() if _is_number(value)}
+    decays = {name for name, value in numbers.items() if value and name.endswith("weight_decay")}
+    beyond += [f"{name}={value!r}" for name, value in numbers.items() if name in decays or name.startswith("#")]
     kind = found.value.name.removeprefix(_MODULE)
     by_default = _DECAYING.get(kind, "")
     if by_default and by_default.partition("=")[0] not in every:
         beyond.append(f"{by_default} by default")
-    arguments = {name: value for name, value in given.items() if _is_number(value)}
-    return Optimizer(kind, arguments, tuple(beyond), ast.get_source_segment(module.text, at) or "", *place)
+    return Optimizer(kind, numbers, tuple(beyond), ast.get_source_segment(module.text, at) or "", *place)
 
 
 def is_plain(value: Value) -> bool:
@@ -84,11 +85,6 @@ def is_plain(value: Value) -> bool:
     if isinstance(value, dict):
         return all(map(is_plain, value.values()))
     return value is None or isinstance(value, bool | int | float | str | range)
-
-
-def _is_beyond(name: str, value: Value) -> bool:
-    """Return whether an argument is a number without further meaning; a non-zero weight decay is not."""
-    return _is_number(value) and ((name.endswith("weight_decay") and value != 0) or name.startswith("#"))
 
 
 def _is_number(value: Value) -> bool:

@@ -27,7 +27,8 @@ def _logical(name: str) -> Op:
     return Op(f"paddle.{name}(x, y, out=None, name=None)", compared, (Form(f"tf.{name}(x=x, y=y)", booleans),), (name,))
 
 
-def _bits(bound: Arguments) -> Tensor:
+def bits(bound: Arguments) -> Tensor:
+    """An elementwise result of integers or truth values."""
     result = like_left(bound)
     if result.floating:
         raise Refuse("bitwise operations take integers or truth values")
@@ -35,7 +36,7 @@ def _bits(bound: Arguments) -> Tensor:
 
 
 def _bitwise(name: str, tf: str) -> Op:
-    return Op(f"paddle.{name}(x, y, out=None, name=None)", _bits, (Form(f"tf.{tf}(x=x, y=y)", booleans),), (name,))
+    return Op(f"paddle.{name}(x, y, out=None, name=None)", bits, (Form(f"tf.{tf}(x=x, y=y)", booleans),), (name,))
 
 
 def _one_truth(bound: Arguments) -> Tensor:

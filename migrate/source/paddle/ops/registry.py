@@ -20,7 +20,7 @@ from migrate.source.paddle.ops import (
     shaping,
     windows,
 )
-from migrate.source.paddle.ops.described import DESCRIBED, ENVIRONMENT
+from migrate.source.paddle.ops.described import ENVIRONMENT
 from migrate.source.paddle.ops.shapes import dtype_name
 from migrate.source.paddle.ops.spec import Op
 from migrate.source.paddle.static import ops as static
@@ -121,11 +121,6 @@ def same_dtype(left: Value, right: Value) -> bool:
     if None in names:
         raise Refuse("the dtype of this tensor is not known")
     return names[0] == names[1]
-
-
-def described(name: str) -> Op | None:
-    """Return the signature of something that is kept as it is, such as an initializer, or None."""
-    return DESCRIBED.get(name)
 
 
 def described_method(receiver: Described, name: str, positional: list[Value]) -> Value:

@@ -16,7 +16,7 @@ from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report.folder_findings import KIND, unsupported
+from migrate.source.paddle.report.folder_findings import KIND, applied, unsupported
 from migrate.targets.base import Target
 from migrate.targets.switches import Switches
 
@@ -25,7 +25,7 @@ def no_model(path: str, text: str) -> SourceResult:
     """Return the result for a Paddle file without a model, such as a trainer, for which nothing is left to do."""
     message = "no class of this file derives from `nn.Layer` by name, so it is left unchanged"
     reason = f"besides models, only the `{TRAINER}` of a folder, what it imports and its reader are read"
-    return _left(path, text, "paddle-no-model", State.NOTED, 1, message, reason)
+    return _left(text, "paddle-no-model", State.NOTED, Location(path, 1, 1), message, reason)
 
 
 def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
@@ -34,7 +34,8 @@ def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
     reason = f"a static graph is read from the methods of the `StaticModel` in a folder's `{STATIC}`"
     action = f"move its parts to `create_feeds`, `net` and `create_optimizer` in a `{STATIC}` beside `config.yaml` "
     action += "and a reader, and convert the folder"
-    return _left(path, text, "paddle-unsupported", State.UNSUPPORTED, node.lineno, message, reason, action)
+    where = Location(path, node.lineno, node.lineno)
+    return _left(text, "paddle-unsupported", State.UNSUPPORTED, where, message, reason, action)
 
 
 def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
@@ -43,33 +44,24 @@ def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
     message = f"`{node.name}` derives from `{bases}`, which this file neither defines nor imports by name"
     reason = "only models whose file shows that they derive from `nn.Layer` are converted"
     action = "import `paddle.nn` by name at the top of the file, and define the base class in the file"
-    rule = "paddle-foreign-base"
-    return _left(path, text, rule, State.UNSUPPORTED, node.lineno, message, reason, action, node.name)
+    where = Location(path, node.lineno, node.lineno, node.name)
+    return _left(text, "paddle-foreign-base", State.UNSUPPORTED, where, message, reason, action)
 
 
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """Return the result for a file that is not valid Python."""
     message = f"line {line} is not valid Python ({problem})"
-    return _left(path, text, "paddle-syntax", State.FAILED, line, message, action="correct the line")
+    return _left(text, "paddle-syntax", State.FAILED, Location(path, line, line), message, "", "correct the line")
 
 
 def _left(
-    path: str,
-    text: str,
-    rule: str,
-    state: State,
-    line: int,
-    message: str,
-    reason: str = "",
-    action: str = "",
-    scope: str = "",
+    text: str, rule: str, state: State, where: Location, message: str, reason: str = "", action: str = ""
 ) -> SourceResult:
     """Return the result for a file that is left unchanged because of a line."""
     lines = text.splitlines()
-    before = lines[line - 1].strip() if line <= len(lines) and state is not State.NOTED else ""
-    where = Location(path, line, line, scope)
+    before = lines[where.line - 1].strip() if where.line <= len(lines) and state is not State.NOTED else ""
     finding = Finding(rule, "file", state, where, message, reason, action, before=before)
-    return SourceResult(path, KIND, text, text, (finding,))
+    return SourceResult(where.path, KIND, text, text, (finding,))
 
 
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
@@ -107,21 +99,6 @@ def _place(program: Program, span: Span) -> Location:
     return Location(program.shown, span[0], span[2], scope_at(program.net, span[0]))
 
 
-def _exact(
-    rule: str,
-    subject: str,
-    where: Location,
-    message: str,
-    reason: str = "",
-    *,
-    before: str = "",
-    after: str = "",
-    table: str = "",
-) -> Finding:
-    shown = (where, message, reason, "", Applicability.EXACT, ())
-    return Finding(rule, subject, State.APPLIED, *shown, before, after, table)
-
-
 def _classes(program: Program, layer: str) -> Iterator[Finding]:
     for cls in program.net.names.values():
         if isinstance(cls, Class) and cls.module is program.net and cls.derives(registry.LAYER):
@@ -134,7 +111,7 @@ def _classes(program: Program, layer: str) -> Iterator[Finding]:
                 program.net.lines[span[0] - 1].strip(),
             )
             after = f"class {cls.name}({base}):"
-            yield _exact("paddle-layer-class", "layer", where, message, reason, before=before, after=after)
+            yield applied("paddle-layer-class", "layer", where, message, reason, before=before, after=after)
 
 
 def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
@@ -146,7 +123,7 @@ def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
         message, reason = _layer_message(made, program.paths), _layer_reason(made)
         texts = {"before": _source(program.net.lines, span), "after": after.get(span, "")}
         table = "embedding" if any(layer.lookups for layer in made) else ""
-        yield _exact("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
+        yield applied("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
 
 
 def _source(lines: list[str], span: Span) -> str:
@@ -209,7 +186,7 @@ def _table_finding(program: Program, record: TableRecord) -> Finding:
     reason = f"{len(spec.sparse)} one-hot groups of {spec.rows} columns become one lookup each; rows are summed"
     before = f"x [batch, {spec.size}] · W [{spec.size}, {record.dim}]"
     after = f"dense [batch, {spec.dense_size}] · W_dense + sum of {len(spec.sparse)} rows"
-    return _exact(
+    return applied(
         "paddle-table", "table", record.location, message, reason, before=before, after=after, table="embedding"
     )
 
@@ -221,10 +198,10 @@ def _loss(program: Program) -> Finding:
         owner = f"{program.loss.owner.name}." if program.loss.owner else ""
         where = Location(_beside(program.shown, TRAINER), span[0], span[2], f"{owner}create_loss")
         message = "the loss is converted from the trainer's `create_loss`"
-        return _exact("paddle-loss", "loss", where, message, before=after, after=after)
+        return applied("paddle-loss", "loss", where, message, before=after, after=after)
     where = _place(program, program.net.span(program.net.tree))
     message = f"the loss is built from the {len(program.schema.tasks)} tasks of the schema"
-    return _exact("paddle-loss", "loss", where, message, f"there is no {TRAINER} with a create_loss", after=after)
+    return applied("paddle-loss", "loss", where, message, f"there is no {TRAINER} with a create_loss", after=after)
 
 
 def _optimizer(program: Program) -> Iterator[Finding]:

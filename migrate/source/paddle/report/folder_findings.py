@@ -118,7 +118,7 @@ def converted(
     if is_reader:
         home = "data" if program.path == TRAINER else "static"
         message = f"the reader's base class is that of `runtime.nn.{home}`; its samples are unchanged"
-        found = [_applied("paddle-reader", "file", file.whole, message)]
+        found = [applied("paddle-reader", "file", file.whole, message)]
         return SourceResult(path, KIND, text, new, tuple(found))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
@@ -139,8 +139,10 @@ def converted(
     return SourceResult(path, KIND, text, new, tuple(found), tuple(records))
 
 
-def _applied(rule: str, subject: str, where: Location, message: str, table: str = "") -> Finding:
-    return Finding(rule, subject, State.APPLIED, where, message, applicability=Applicability.EXACT, table=table)
+def applied(rule: str, subject: str, where: Location, message: str, reason: str = "", **shown: Any) -> Finding:
+    """Return the finding of what is converted with the same values; `shown` is its `before`, `after` or `table`."""
+    finding = Finding(rule, subject, State.APPLIED, where, message, reason, applicability=Applicability.EXACT)
+    return replace(finding, **shown)
 
 
 def _at(path: str, span: Span, scope: str = "") -> Location:
@@ -153,7 +155,7 @@ def _classes(path: str, module: Module, program: Program) -> list[Finding]:
     for value in module.names.values():
         if isinstance(value, Class) and value.module is module and id(value) in made and value.derives(registry.LAYER):
             where = _at(path, module.span(value.node), value.name)
-            found.append(_applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
+            found.append(applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
     return found
 
 
@@ -187,7 +189,7 @@ def _embedding(path: str, one: Embedding, switches: Switches, freed: Container[P
         message = f"`{name}` [{rows}, {dim}] stays a dense variable, because {one.dense}"
         return Finding("paddle-embedding", "layer", State.NOTED, where, message)
     message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
-    found = _applied("paddle-embedding", "table", where, message, name)
+    found = applied("paddle-embedding", "table", where, message, table=name)
     rules = "; ".join(
         filter(
             None,
@@ -245,7 +247,7 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
         method = cls.find(name)
         if method is not None:
             rule = {"create_loss": "paddle-loss", "create_optimizer": "paddle-optimizer"}.get(name, "paddle-trainer")
-            found.append(_applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
+            found.append(applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
     return found
 
 

@@ -149,10 +149,6 @@ def _setattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
     run.set_attribute(node, given[0], given[1], given[2])
 
 
-def _type(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return class_of(*given)
-
-
 def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value = given[0]
     if isinstance(value, Instance):
@@ -172,6 +168,6 @@ SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     "getattr": _getattr,
     "hasattr": _hasattr,
     "setattr": _setattr,
-    "type": _type,
+    "type": lambda run, node, given: class_of(*given),
     "callable": _callable,
 }
