@@ -14,9 +14,10 @@ from paddle.io import IterableDataset
 from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import mapped
 from migrate.verify import program_files
 from migrate.verify.paddle.static import common
-from migrate.verify.paddle.trainer.common import MOST, mapped
+from migrate.verify.paddle.trainer.common import MOST
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:

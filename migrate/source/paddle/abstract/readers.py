@@ -37,6 +37,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Unknown,
     Value,
+    mapped,
     mentions,
 )
 from migrate.source.paddle.model_files import STATIC
@@ -143,15 +144,14 @@ def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict
         return None, f"there is no file {path}"
     run = _machine(files, DataFiles(Path(folder), place))
     try:
-        with _executing(run):
-            module = load(run, path, files[path])
-            samples = _samples(run, module, values, place)
-            if mentions(samples, Unknown):
-                return None, _first_problem(run) or f"a sample of {path} is unknown"
-            if not samples:
-                return None, _first_problem(run) or f"{path} gives no sample"
-            batch = collate(samples, batched=_batch_size(values) is None)
-            return _one_by_one(batch) if _single(values) else batch, ""
+        module = load(run, path, files[path])
+        samples = _samples(run, module, values, place)
+        if mentions(samples, Unknown):
+            return None, _first_problem(run) or f"a sample of {path} is unknown"
+        if not samples:
+            return None, _first_problem(run) or f"{path} gives no sample"
+        batch = collate(samples, batched=_batch_size(values) is None)
+        return mapped(_one_by_one, batch) if _single(values) else batch, ""
     except Stop:
         return None, _first_problem(run) or f"{path} cannot be executed"
     except SyntaxError as error:
@@ -188,15 +188,6 @@ def _machine(files: Mapping[str, str], data: DataFiles | None) -> _Reader:
     return run
 
 
-@contextlib.contextmanager
-def _executing(run: _Reader) -> Iterator[None]:
-    """Whatever ends the execution, no frame stays."""
-    try:
-        yield
-    finally:
-        run.frames.clear()
-
-
 def _first_problem(run: _Reader) -> str:
     problems = list(run.problems.values())
     return f"{problems[-1].path}:{problems[-1].span[0]}: {problems[-1].message}" if problems else ""
@@ -218,13 +209,9 @@ def _single(values: Mapping[str, Value]) -> bool:
     return _batch_size(values) == 1 and values.get("runner.infer_batch_size", 1) == 1
 
 
-def _one_by_one(batch: Value) -> Value:
-    """Return a batch whose first size, which is 1, is known."""
-    if isinstance(batch, list):
-        return [_one_by_one(item) for item in batch]
-    if isinstance(batch, dict):
-        return {key: _one_by_one(item) for key, item in batch.items()}
-    return Tensor((1, *batch.shape[1:]), batch.dtype) if isinstance(batch, Tensor) and batch.shape else batch
+def _one_by_one(item: Value) -> Value:
+    """Return a tensor whose first size, which is 1, is known."""
+    return Tensor((1, *item.shape[1:]), item.dtype) if isinstance(item, Tensor) and item.shape else item
 
 
 def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str) -> list[Value]:
@@ -249,7 +236,7 @@ def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str)
 def _of_feeds(files: Mapping[str, str], values: dict[str, Value]) -> Value:
     """Return what `create_feeds` of the static model declares, or None."""
     run = _machine(files, None)
-    with contextlib.suppress(Stop, SyntaxError, Refuse, *FAILURES), _executing(run):
+    with contextlib.suppress(Stop, SyntaxError, Refuse, *FAILURES):
         module = load(run, STATIC, files[STATIC])
         cls = module.names.get(_FEEDS)
         if isinstance(cls, Class):

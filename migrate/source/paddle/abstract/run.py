@@ -34,6 +34,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     Weight,
     mentions,
+    tensors_in,
 )
 from migrate.source.paddle.layers import items
 from migrate.source.paddle.ops.spec import Op
@@ -339,20 +340,6 @@ def _extend(result: Value, inputs: tuple[Tensor, ...]) -> None:
     for leaf in tensors_in(result):
         if leaf.extent is None and leaf.shape is not None and None in leaf.shape and given - {1}:
             leaf.extent = given.pop() if len(given) == 1 else object()
-
-
-def tensors_in(value: Value) -> Iterator[Tensor]:
-    """Go through the tensors in nested lists, tuples and dicts."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item)
-    elif isinstance(value, slice):
-        yield from tensors_in([value.start, value.stop, value.step])
 
 
 def reached(results: Iterable[Tensor]) -> set[int]:

@@ -57,20 +57,12 @@ def _distance(bound: Arguments) -> Tensor:
     return Tensor((*shape[:-1], *((1,) if bound["keepdim"] else ())), promoted(x, y))
 
 
-def _half(bound: Arguments) -> Tensor:
+def _parted(bound: Arguments) -> Tensor:
+    """A result of one of `groups` equal parts of an axis; without them, of a half."""
     x = same_float(bound)
     if x.shape is None:
         return x
-    axis = axis_of(bound["axis"], len(x.shape))
-    size = x.shape[axis]
-    return Tensor((*x.shape[:axis], None if size is None else size // 2, *x.shape[axis + 1 :]), x.dtype)
-
-
-def _maxout(bound: Arguments) -> Tensor:
-    x = same_float(bound)
-    if x.shape is None:
-        return x
-    axis, groups = axis_of(bound["axis"], len(x.shape)), bound["groups"]
+    axis, groups = axis_of(bound["axis"], len(x.shape)), bound.get("groups", 2)
     size = x.shape[axis]
     if size is not None and size % groups:
         raise Refuse(f"{size} channels cannot be put into groups of {groups}")
@@ -120,8 +112,8 @@ OPS: tuple[Op, ...] = (
     _along("softmax"),  # tf.nn.softmax of one element is 1 - 6e-8
     _along("log_softmax", Form("tf.nn.log_softmax(logits=x, axis=axis)", _ranked)),
     Op(f"{_F}.prelu(x, weight, data_format='NCHW', name=None)", same_float),
-    Op(f"{_F}.glu(x, axis=-1, name=None)", _half),
-    Op(f"{_F}.maxout(x, groups, axis=1, name=None)", _maxout),
+    Op(f"{_F}.glu(x, axis=-1, name=None)", _parted),
+    Op(f"{_F}.maxout(x, groups, axis=1, name=None)", _parted),
     Op(f"{_F}.normalize(x, p=2, axis=1, epsilon=1e-12, name=None)", same_float),
     Op(f"{_F}.cosine_similarity(x1, x2, axis=1, eps=1e-08)", _similarity),
     Op(f"{_F}.pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False, name=None)", _distance),

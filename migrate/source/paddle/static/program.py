@@ -13,8 +13,18 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import Program, settings, trainer_class
-from migrate.source.paddle.abstract.run import Place, reached, tensors_in
-from migrate.source.paddle.abstract.values import Described, Method, Refuse, Stop, Tensor, Unknown, Value, mentions
+from migrate.source.paddle.abstract.run import Place, reached
+from migrate.source.paddle.abstract.values import (
+    Described,
+    Method,
+    Refuse,
+    Stop,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+    tensors_in,
+)
 from migrate.source.paddle.emission.tables import every_row
 from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.spec import Op

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import tensors_in
 from migrate.verify import compare, program_files
 from migrate.verify.program_files import class_in
 from migrate.verify.weights import moved_weights
@@ -70,18 +71,6 @@ def own_metrics(held: Any, base: type, stock: Callable[[Any], bool]) -> list[Any
     return [metric for metric in listed if isinstance(metric, base) and not stock(metric)]
 
 
-def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
-    """Yield the tensors in nested lists, tuples and dicts, in order."""
-    if isinstance(value, kind):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item, kind)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item, kind)
-
-
 @contextlib.contextmanager
 def recorded(owner: type, name: str) -> Iterator[list[Any]]:
     """Yield a list that is filled with what a method returns inside; with the objects themselves for `__init__`."""
@@ -113,16 +102,6 @@ def watched(model: Any, kind: type) -> Iterator[list[Any]]:
         yield outputs
     finally:
         del model.forward
-
-
-def mapped(function: Callable[..., Any], *batches: Any) -> Any:
-    """Return nested lists and dicts like the first of `batches`, with `function` of what each has at the same place."""
-    first = batches[0]
-    if isinstance(first, Mapping):
-        return {key: mapped(function, *(batch[key] for batch in batches)) for key in first}
-    if isinstance(first, list | tuple):
-        return [mapped(function, *items) for items in zip(*batches, strict=True)]
-    return function(*batches)
 
 
 def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array:
