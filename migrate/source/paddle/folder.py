@@ -22,8 +22,7 @@ from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.emission.tables import dense_places
 from migrate.source.paddle.model_files import STATIC, TRAINER, in_folder, is_trainer, named_in_folder
 from migrate.source.paddle.report import folder_findings
-from migrate.source.paddle.static.beside import take_in
-from migrate.source.paddle.static.program import execute_static
+from migrate.source.paddle.static.program import execute_static, take_in
 from migrate.source.project.discovery import framework_of
 from migrate.targets.switches import Switches
 

@@ -23,7 +23,7 @@ from migrate.source.paddle.ops.shapes import (
     tensors,
     truth,
 )
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def _arithmetic(name: str) -> Op:
@@ -100,12 +100,7 @@ OPS: tuple[Op, ...] = (
     *map(_arithmetic, ("add", "subtract", "multiply")),
     *map(_extreme, ("maximum", "minimum")),
     *(Op(f"paddle.{name}(x, y, name=None)", like_left, methods=(name,)) for name in ("fmax", "fmin")),
-    Op(
-        "paddle.divide(x, y, name=None)",
-        like_left,
-        (Form("tf.divide(x=x, y=y)", both(both_tensors, floating)),),
-        ("divide",),
-    ),
+    method("divide(x, y, name=None)", like_left, "tf.divide(x=x, y=y)", both(both_tensors, floating)),
     *map(_whole, ("floor_divide", "mod", "remainder", "floor_mod")),
     Op("paddle.pow(x, y, name=None)", like_left, (Form("tf.pow(x=x, y=y)", both(same_dtype, floating)),), ("pow",)),
     Op("paddle.atan2(x, y, name=None)", _angle, methods=("atan2",)),

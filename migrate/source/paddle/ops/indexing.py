@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
 from migrate.source.paddle.ops.shapes import axis_of, broadcast, same, sizes_of, tensor
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 _F = "paddle.nn.functional"
 
@@ -105,15 +105,10 @@ OPS: tuple[Op, ...] = (
         ("masked_select",),
     ),
     Op("paddle.nonzero(x, as_tuple=False)", _nonzero, methods=("nonzero",)),
-    Op(
-        "paddle.take_along_axis(arr, indices, axis, broadcast=True)",
-        _along("arr", wide=True),
-        methods=("take_along_axis",),
-    ),
-    Op(
-        "paddle.put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
+    method("take_along_axis(arr, indices, axis, broadcast=True)", _along("arr", wide=True)),
+    method(
+        "put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
         _along("arr", wide=False),
-        methods=("put_along_axis",),
     ),
     Op("paddle.scatter(x, index, updates, overwrite=True, name=None)", same, methods=("scatter",)),
     Op("paddle.scatter_nd_add(x, index, updates, name=None)", same, methods=("scatter_nd_add",)),

@@ -13,7 +13,7 @@ from migrate.source.paddle.ops.shapes import (
     tensor,
     tensors,
 )
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def _concat(bound: Arguments) -> Tensor:
@@ -181,16 +181,11 @@ OPS: tuple[Op, ...] = (
     ),
     Op("paddle.stack(x, axis=0, name=None)", _stack, (Form("tf.stack(values=x, axis=axis)", _of_one_kind),)),
     Op("paddle.flip(x, axis, name=None)", _flip, (Form("tf.reverse(tensor=x, axis=axis)", _list_of_axes),), ("flip",)),
-    Op(
-        "paddle.roll(x, shifts, axis=None, name=None)",
+    method(
+        "roll(x, shifts, axis=None, name=None)",
         same,
-        (
-            Form(
-                "tf.roll(input=x, shift=shifts, axis=axis)",
-                lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int),
-            ),
-        ),
-        ("roll",),
+        "tf.roll(input=x, shift=shifts, axis=axis)",
+        lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int),
     ),
     Op("paddle.repeat_interleave(x, repeats, axis=None, name=None)", _repeated, methods=("repeat_interleave",)),
     Op("paddle.meshgrid(*args)", _grid),
@@ -202,23 +197,14 @@ OPS: tuple[Op, ...] = (
         (Form("tf.split(value=x, num_or_size_splits=num_or_sections, axis=axis)", _known_parts),),
         ("split",),
     ),
-    Op(
-        "paddle.chunk(x, chunks, axis=0, name=None)",
+    method(
+        "chunk(x, chunks, axis=0, name=None)",
         lambda bound: _parts(tensor(bound["x"]), bound["chunks"], bound["axis"]),
-        (
-            Form(
-                "tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)
-            ),
-        ),
-        ("chunk",),
+        "tf.split(value=x, num_or_size_splits=chunks, axis=axis)",
+        lambda bound: isinstance(bound["axis"], int),
     ),
     Op("paddle.unbind(input, axis=0)", _unbind("axis", "input"), (Form("tf.unstack(input, axis=axis)"),), ("unbind",)),
-    Op(
-        "paddle.unstack(x, axis=0, num=None)",
-        _unbind("axis", "x"),
-        (Form("tf.unstack(value=x, num=num, axis=axis)"),),
-        ("unstack",),
-    ),
+    method("unstack(x, axis=0, num=None)", _unbind("axis", "x"), "tf.unstack(value=x, num=num, axis=axis)"),
     Op("paddle.slice(input, axes, starts, ends)", _slice),
     Op("paddle.strided_slice(x, axes, starts, ends, strides, name=None)", _slice),
 )

@@ -6,7 +6,7 @@ import math
 
 from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
 from migrate.source.paddle.ops.shapes import axes_of, both, both_tensors, broadcast, floating, tensor
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def product(bound: Arguments) -> Tensor:
@@ -124,16 +124,11 @@ def _trace(bound: Arguments) -> Tensor:
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        "paddle.matmul(x, y, transpose_x=False, transpose_y=False, name=None)",
+    method(
+        "matmul(x, y, transpose_x=False, transpose_y=False, name=None)",
         product,
-        (
-            Form(
-                "tf.matmul(a=x, b=y, transpose_a=transpose_x, transpose_b=transpose_y)",
-                both(_matrices, both_tensors, floating),
-            ),
-        ),
-        ("matmul",),
+        "tf.matmul(a=x, b=y, transpose_a=transpose_x, transpose_b=transpose_y)",
+        both(_matrices, both_tensors, floating),
     ),
     Op("paddle.bmm(x, y, name=None)", product, (Form("tf.matmul(a=x, b=y)", both(both_tensors, floating)),), ("bmm",)),
     Op("paddle.mm(input, mat2, name=None)", _mm, (Form("tf.matmul(a=input, b=mat2)", _two_matrices),), ("mm",)),

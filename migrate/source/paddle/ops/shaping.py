@@ -6,7 +6,7 @@ import math
 
 from migrate.source.paddle.abstract.values import Extent, Refuse, Size, Tensor, Value
 from migrate.source.paddle.ops.shapes import axes_of, axis_of, dtype_name, reshaped, sizes_in, sizes_of, tensor
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def _no_zero(bound: Arguments) -> bool:
@@ -218,33 +218,13 @@ OPS: tuple[Op, ...] = (
         (Form("tf.squeeze(input=x, axis=axis)", _all_one),),
         ("squeeze", "squeeze_"),
     ),
-    Op(
-        "paddle.transpose(x, perm, name=None)",
-        _transpose,
-        (Form("tf.transpose(a=x, perm=perm)", _plain_order),),
-        ("transpose",),
-    ),
+    method("transpose(x, perm, name=None)", _transpose, "tf.transpose(a=x, perm=perm)", _plain_order),
     Op("paddle.t(input, name=None)", _turned, (Form("tf.transpose(a=input)", _matrix),), ("t",)),
     Op("paddle.Tensor.T(x)", _all_turned, (Form("tf.transpose(x)"),), ("T",), helper="t"),
     Op("paddle.moveaxis(x, source, destination, name=None)", _moved, methods=("moveaxis",)),
-    Op(
-        "paddle.tile(x, repeat_times, name=None)",
-        _tile,
-        (Form("tf.tile(input=x, multiples=repeat_times)", _full_times),),
-        ("tile",),
-    ),
-    Op(
-        "paddle.expand(x, shape, name=None)",
-        _expand,
-        (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
-        ("expand",),
-    ),
-    Op(
-        "paddle.broadcast_to(x, shape, name=None)",
-        _expand,
-        (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
-        ("broadcast_to",),
-    ),
+    method("tile(x, repeat_times, name=None)", _tile, "tf.tile(input=x, multiples=repeat_times)", _full_times),
+    method("expand(x, shape, name=None)", _expand, "tf.broadcast_to(input=x, shape=shape)", _no_rest),
+    method("broadcast_to(x, shape, name=None)", _expand, "tf.broadcast_to(input=x, shape=shape)", _no_rest),
     Op("paddle.expand_as(x, y, name=None)", _as, methods=("expand_as",)),
     Op("paddle.shape(input)", _shape, (Form("tf.shape(input=input)"),)),
     Op(f"{_F}.sequence_mask(x, maxlen=None, dtype='int64', name=None)", _mask),

@@ -16,7 +16,7 @@ from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report.folder_findings import KIND, applied, unsupported
+from migrate.source.paddle.report.folder_findings import KIND, applied, table_record, unsupported
 from migrate.targets.base import Target
 from migrate.targets.switches import Switches
 
@@ -157,17 +157,9 @@ def _table(program: Program) -> TableRecord:
     layers = program.input_linears
     first = layers[0].span
     kinds = sorted({_initializer_text(layer.arguments.get("weight_attr")) for layer in layers})
-    return TableRecord(
-        name="embedding",
-        location=_place(program, first),
-        verdict=State.APPLIED,
-        applicability=Applicability.EXACT,
-        dim=str(program.emb_dim),
-        rows=str(program.schema.input.rows),
-        initializer=", ".join(kinds),
-        optimizer="",
-        lookups=tuple(_place(program, span) for span in dict.fromkeys(layer.span for layer in layers)),
-    )
+    lookups = tuple(_place(program, span) for span in dict.fromkeys(layer.span for layer in layers))
+    rows, start = program.schema.input.rows, ", ".join(kinds)
+    return table_record("embedding", _place(program, first), rows, program.emb_dim, start, lookups=lookups)
 
 
 def _initializer_text(value: Value) -> str:
@@ -253,13 +245,6 @@ def _found(result: SourceResult, target: Target, switches: Switches) -> Iterator
 
 
 def _finding(where: Location, message: str, changes: bool, by_hand: str) -> Finding:
-    return Finding(
-        rule="paddle-sdk",
-        subject="table",
-        state=State.SUGGESTED if by_hand else State.NOTED,
-        location=where,
-        message=message,
-        action=by_hand,
-        applicability=Applicability.CHANGES_VALUES if changes else None,
-        table="embedding",
-    )
+    state = State.SUGGESTED if by_hand else State.NOTED
+    applicability = Applicability.CHANGES_VALUES if changes else None
+    return Finding("paddle-sdk", "table", state, where, message, "", by_hand, applicability, table="embedding")

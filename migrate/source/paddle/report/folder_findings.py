@@ -145,6 +145,12 @@ def applied(rule: str, subject: str, where: Location, message: str, reason: str 
     return replace(finding, **shown)
 
 
+def table_record(name: str, where: Location, rows: object, dim: object, start: str = "", **more: Any) -> TableRecord:
+    """Return the record of a table that is converted with the same values, unless `more` says otherwise."""
+    record = TableRecord(name, where, State.APPLIED, Applicability.EXACT, str(dim), str(rows), start, "")
+    return replace(record, **more)
+
+
 def _at(path: str, span: Span, scope: str = "") -> Location:
     return Location(path, span[0], span[2], scope)
 
@@ -208,25 +214,15 @@ def _record(path: str, one: Embedding, program: Program, switches: Switches, fre
     rows, dim = one.layer.weights["weight"].shape or ("", "")
     is_freed = _is_freed(one, freed)
     is_other = is_freed or bool(table_rules.words(switches))
-    return TableRecord(
-        name=one.path or "embedding",
-        location=_at(path, one.layer.span),
-        verdict=State.APPLIED,
-        applicability=Applicability.CHANGES_VALUES if is_other else Applicability.EXACT,
-        dim=str(dim),
-        rows=str(rows),
-        initializer=_initializer(one.layer.arguments.get("weight_attr")),
-        optimizer=_short(program.optimizer),
-        growth="free" if is_freed else "",
-        base_buckets=str(rows) if is_freed else "",
-    )
+    record = table_record(one.path or "embedding", _at(path, one.layer.span), rows, dim, _initializer(one))
+    record = replace(record, optimizer=_short(program.optimizer))
+    record = replace(record, growth="free", base_buckets=str(rows)) if is_freed else record
+    return replace(record, applicability=Applicability.CHANGES_VALUES) if is_other else record
 
 
-def _initializer(attr: Value) -> str:
-    inner = (
-        attr.arguments.get("initializer") if isinstance(attr, Described) and "initializer" in attr.arguments else attr
-    )
-    return _short(inner) or "XavierUniform"
+def _initializer(one: Embedding) -> str:
+    attr = one.layer.arguments.get("weight_attr")
+    return _short(attr.arguments.get("initializer", attr) if isinstance(attr, Described) else attr) or "XavierUniform"
 
 
 def _short(value: Value) -> str:
@@ -322,16 +318,8 @@ def _rows_records(path: str, name: str, program: Program, optimizer: str) -> Ite
         rows, dim = one.arguments["size"]
         attr = one.arguments["param_attr"]
         start = attr.arguments.get("initializer") if isinstance(attr, Described) else None
-        yield TableRecord(
-            name=one.name or "embedding",
-            location=_at(path, one.place[1]),
-            verdict=State.APPLIED,
-            applicability=Applicability.EXACT,
-            dim=str(dim),
-            rows=str(rows),
-            initializer=start.name.rpartition(".")[2] if isinstance(start, Described) else "XavierUniform",
-            optimizer=optimizer,
-        )
+        drawn = _short(start) or "XavierUniform"
+        yield table_record(one.name or "embedding", _at(path, one.place[1]), rows, dim, drawn, optimizer=optimizer)
 
 
 def _places(program: Program, name: str) -> Iterable[Any]:
