@@ -22,8 +22,7 @@ from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.names import names_for
 from migrate.source.paddle.one_hot import checks, module, rewriting
 from migrate.source.paddle.one_hot.following import follow
-from migrate.source.paddle.one_hot.input_columns import input_expressions
-from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.program import Program, input_expressions
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 from migrate.source.paddle.one_hot.sdk_tables import SdkText, names_bound, sdk_text
 from migrate.source.paddle.one_hot.standalone import OwnNames

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract import attributes, layers, python_calls
 from migrate.source.paddle.abstract.definitions import questions
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
@@ -127,7 +127,7 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     module, _, function = name.partition(".")
     if module == "builtins":
         return _builtin(run, node, function, positional, keywords)
-    if module == "paddle" and library_calls.find(run, name) is None:
+    if module == "paddle" and python_calls.find(run, name) is None:
         return layers.make(run, node, name, positional, keywords)
     if name in _RECORDS:
         return _RECORDS[name](run, node, *positional, **keywords)
@@ -135,7 +135,7 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return Partial(positional[0], tuple(positional[1:]), keywords)
     if name == "functools.reduce":
         return functools.reduce(lambda a, b: run.call(node, positional[0], [a, b], {}), positional[1], *positional[2:])
-    found = library_calls.find(run, name) or library_function(name)
+    found = python_calls.find(run, name) or library_function(name)
     if found is None:
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
@@ -186,7 +186,7 @@ def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywor
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
-    function = library_calls.find(run, "builtins." + name) or BUILTINS.get(name)
+    function = python_calls.find(run, "builtins." + name) or BUILTINS.get(name)
     if function is None:
         raise Refuse(f"`{name}` is not supported")
     positional = [item.items if isinstance(item, Container) else item for item in positional]

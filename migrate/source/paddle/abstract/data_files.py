@@ -163,7 +163,8 @@ class DataFiles:
 
 def _text(content: bytes, encoding: str | None, errors: str | None, newline: str | None) -> io.StringIO:
     text = content.decode(_encoding(encoding), errors or "strict")
-    return io.StringIO(text, newline=newline) if newline is not None else io.StringIO(_lines(text))
+    lines = text if newline is not None else text.replace("\r\n", "\n").replace("\r", "\n")
+    return io.StringIO(lines, newline="\n" if newline is None else newline)
 
 
 def _encoding(name: str | None) -> str:
@@ -171,7 +172,3 @@ def _encoding(name: str | None) -> str:
     if known not in {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "gbk", "gb18030"}:
         raise Refuse(f"encoding `{name}` is not supported")
     return known
-
-
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

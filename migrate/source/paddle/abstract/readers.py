@@ -151,7 +151,9 @@ def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict
         if not samples:
             return None, _first_problem(run) or f"{path} gives no sample"
         batch = collate(samples, batched=_batch_size(values) is None)
-        return mapped(_one_by_one, batch) if _single(values) else batch, ""
+        # Training and evaluation may take one sample at a time: some readers make a batch of each sample.
+        is_single = _batch_size(values) == 1 and values.get("runner.infer_batch_size", 1) == 1
+        return mapped(_one_by_one, batch) if is_single else batch, ""
     except Stop:
         return None, _first_problem(run) or f"{path} cannot be executed"
     except SyntaxError as error:
@@ -202,11 +204,6 @@ def _batch_size(values: Mapping[str, Value]) -> int | None:
         f"`runner.train_batch_size` of the configuration is {size!r}, which Paddle's DataLoader does not take; write a "
         "whole number above 0, without quotes"
     )
-
-
-def _single(values: Mapping[str, Value]) -> bool:
-    """Whether training and evaluation take one sample at a time: some readers make a batch of each sample."""
-    return _batch_size(values) == 1 and values.get("runner.infer_batch_size", 1) == 1
 
 
 def _one_by_one(item: Value) -> Value:

@@ -251,10 +251,7 @@ def _check_random(program: Program) -> None:
     node, files = program.loss.node, {program.net.path: program.net, program.loss.module.path: program.loss.module}
     for (path, span), site in list(program.run.sites.items()):
         converted = path == program.net.path or node.lineno <= span[0] <= (node.end_lineno or 0)
-        if path in files and converted and site.op is not None and _is_random(site.op.name):
-            told = f"`{site.op.name}` draws random numbers, which is not supported in a model with a one-hot input"
+        name = site.op.name if site.op is not None and path in files and converted else ""
+        if name in _RANDOM or "dropout" in name or name.endswith(("gumbel_softmax", "rrelu")):
+            told = f"`{name}` draws random numbers, which is not supported in a model with a one-hot input"
             program.run.problem_at(files[path], span, told)
-
-
-def _is_random(name: str) -> bool:
-    return name in _RANDOM or "dropout" in name or name.endswith(("gumbel_softmax", "rrelu"))

@@ -33,10 +33,9 @@ from migrate.source.paddle.layers.items import batch, items_in
 from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot import model as models
 from migrate.source.paddle.one_hot import trainer as default_trainer
-from migrate.source.paddle.one_hot.optimizer import optimizer_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.trainer import only_classes, plain_label
-from migrate.source.paddle.one_hot.watched import LossCall, Watched
+from migrate.source.paddle.one_hot.watched import LossCall, Watched, optimizer_of
 
 CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS = "create_model", "create_optimizer", "create_loss"
 TRAIN, INFER = "train_forward", "infer_forward"

@@ -122,7 +122,8 @@ def plain_label(name: str, labels: tuple[str, ...]) -> str:
 
 def only_classes(function: ast.AST, name: str) -> bool:
     """Return whether a loss uses a label only as class index of a cross entropy, where it is an integer anyway."""
-    calls = [item for item in ast.walk(function) if isinstance(item, ast.Call) and _last(item) == "cross_entropy"]
+    calls = [item for item in ast.walk(function) if isinstance(item, ast.Call)]
+    calls = [item for item in calls if ast.unparse(item.func).rpartition(".")[2] == "cross_entropy"]
     hard = [
         item
         for item in calls
@@ -132,7 +133,3 @@ def only_classes(function: ast.AST, name: str) -> bool:
     good = {id(value) for values in given for value in values if isinstance(value, ast.Name)}
     uses = [item for item in ast.walk(function) if isinstance(item, ast.Name) and item.id == name]
     return bool(uses) and all(id(item) in good for item in uses)
-
-
-def _last(node: ast.Call) -> str:
-    return ast.unparse(node.func).rpartition(".")[2]

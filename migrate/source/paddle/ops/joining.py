@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from migrate.source.paddle.abstract.values import Refuse, Shape, Size, Tensor, Value
+import math
+
+from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value
 from migrate.source.paddle.ops.shapes import (
     axes_of,
     axis_of,
@@ -12,6 +14,7 @@ from migrate.source.paddle.ops.shapes import (
     sizes_of,
     tensor,
     tensors,
+    total,
 )
 from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
@@ -31,10 +34,10 @@ def _concat(bound: Arguments) -> Tensor:
         )
     axis = axis_of(bound["axis"], len(shapes[0]))
     sizes = [shape[axis] for shape in shapes]
-    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    whole = total(sum, *sizes)
     rest = [next((s[i] for s in shapes if s[i] is not None), None) for i in range(len(shapes[0]))]
-    longer = total is None and len(parts) > 1  # than each of the parts
-    return Tensor((*rest[:axis], total, *rest[axis + 1 :]), kind, extent=object() if longer else None)
+    longer = whole is None and len(parts) > 1  # than each of the parts
+    return Tensor((*rest[:axis], whole, *rest[axis + 1 :]), kind, extent=object() if longer else None)
 
 
 def _stack(bound: Arguments) -> Tensor:
@@ -47,11 +50,11 @@ def _stack(bound: Arguments) -> Tensor:
 
 
 def _of_one_dtype(bound: Arguments) -> bool:
-    return list_of_one_dtype(bound["x"]) and not isinstance(bound["axis"], Size | Tensor) and _ranked(bound["x"])
-
-
-def _ranked(parts: Value) -> bool:
-    return all(part.rank != 0 for part in parts)
+    return (
+        list_of_one_dtype(bound["x"])
+        and not isinstance(bound["axis"], Size | Tensor)
+        and all(part.rank != 0 for part in bound["x"])
+    )
 
 
 def _of_one_kind(bound: Arguments) -> bool:
@@ -71,22 +74,13 @@ def _list_of_axes(bound: Arguments) -> bool:
 
 
 def _repeated(bound: Arguments) -> Tensor:
-    x, times = tensor(bound["x"]), bound["repeats"]
+    x, times = tensor(bound["x"]), bound["repeats"] if isinstance(bound["repeats"], int) else None
     if x.shape is None:
         return Tensor(None, x.dtype)
     axis = None if bound["axis"] is None else axis_of(bound["axis"], len(x.shape))
     before, after = (x.shape[:axis], x.shape[axis + 1 :]) if axis is not None else ((), ())
-    size = _product(x.shape if axis is None else x.shape[axis : axis + 1], times)
+    size = total(math.prod, *(x.shape if axis is None else x.shape[axis : axis + 1]), times)
     return Tensor((*before, size, *after), x.dtype, extent=object() if size is None else None)
-
-
-def _product(sizes: Shape, times: Value) -> int | None:
-    if not isinstance(times, int) or None in sizes:
-        return None
-    result = times
-    for size in sizes:
-        result *= size or 0
-    return result
 
 
 def _grid(bound: Arguments) -> list[Tensor]:
@@ -109,8 +103,9 @@ def _differences(bound: Arguments) -> Tensor:
         return Tensor(None, x.dtype)
     axis = axis_of(bound["axis"], len(x.shape))
     sizes = [x.shape[axis], *((tensor(item).shape or (None,) * len(x.shape))[axis] for item in more)]
-    total = None if None in sizes else max(sum(size or 0 for size in sizes) - bound["n"], 0)
-    return Tensor((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype)
+    whole = total(sum, *sizes)
+    left = None if whole is None else max(whole - bound["n"], 0)
+    return Tensor((*x.shape[:axis], left, *x.shape[axis + 1 :]), x.dtype)
 
 
 def _parts(x: Tensor, parts: Value, along: Value) -> list[Tensor]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
-from migrate.source.paddle.ops.shapes import axes_of, both, both_tensors, broadcast, floating, tensor
+from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor
+from migrate.source.paddle.ops.shapes import axes_of, both, both_tensors, broadcast, floating, tensor, total
 from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
@@ -64,12 +64,8 @@ def _inner(bound: Arguments) -> Tensor:
 
 
 def _outer(bound: Arguments) -> Tensor:
-    return Tensor((_count(bound["x"]), _count(bound["y"])), tensor(bound["x"]).dtype)
-
-
-def _count(value: Value) -> int | None:
-    shape = tensor(value).shape
-    return None if shape is None or None in shape else math.prod(size or 0 for size in shape)
+    x, y = tensor(bound["x"]), tensor(bound["y"])
+    return Tensor(tuple(total(math.prod, *((None,) if one.shape is None else one.shape)) for one in (x, y)), x.dtype)
 
 
 def _addmm(bound: Arguments) -> Tensor:

@@ -122,6 +122,11 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
     return tuple(result)
 
 
+def total(combine: Callable[[Iterable[int]], int], *sizes: int | None) -> int | None:
+    """Return the sum or the product of sizes; None where one of them is not known."""
+    return None if None in sizes else combine(size or 0 for size in sizes)
+
+
 def same(bound: Arguments) -> Tensor:
     """A result like the first argument."""
     x = tensor(next(iter(bound.values())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from migrate.source.paddle.abstract.values import Extent, Refuse, Size, Tensor, Value
-from migrate.source.paddle.ops.shapes import axes_of, axis_of, dtype_name, reshaped, sizes_in, sizes_of, tensor
+from migrate.source.paddle.ops.shapes import axes_of, axis_of, dtype_name, reshaped, sizes_in, sizes_of, tensor, total
 from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
@@ -181,16 +181,7 @@ def _padded(bound: Arguments) -> Tensor:
         pairs = [(0, 0)] * rank
         for i in range(rank - 2):
             pairs[first + rank - 3 - i] = tuple(amounts[2 * i : 2 * i + 2])
-    return Tensor(tuple(_more(size, pair) for size, pair in zip(x.shape, pairs, strict=True)), x.dtype)
-
-
-def _more(size: int | None, pair: tuple[int | None, ...]) -> int | None:
-    total = 0
-    for part in (size, *pair):
-        if part is None:
-            return None
-        total += part
-    return total
+    return Tensor(tuple(total(sum, size, *pair) for size, pair in zip(x.shape, pairs, strict=True)), x.dtype)
 
 
 OPS: tuple[Op, ...] = (

@@ -121,7 +121,9 @@ def has(value: Value, name: str) -> bool:
     """Return whether a value has an attribute; raises `Refuse` where that is not known of Paddle's."""
     if isinstance(value, Api):
         module, _, rest = value.name.partition(".")
-        known = _of_paddle(registry.canonical(f"{value.name}.{name}"))
+        dotted = registry.canonical(f"{value.name}.{name}")
+        known = True if dotted in _NAMES | _MODULES or registry.dtype(dotted) is not None else None
+        known = False if known is None and dotted in _GONE else known
         if module in _INSTALLED and not rest:
             known = hasattr(_INSTALLED[module], name)
         what = f"`{value.name}`"
@@ -138,15 +140,6 @@ def has(value: Value, name: str) -> bool:
     if known is None:
         raise Refuse(f"whether {what} has `{name}` is not known; keep only the side that your version takes")
     return known
-
-
-def _of_paddle(dotted: str) -> bool | None:
-    known = dotted in _NAMES | _MODULES or registry.dtype(dotted) is not None
-    return True if known else False if dotted in _GONE else None
-
-
-def _setattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    run.set_attribute(node, given[0], given[1], given[2])
 
 
 def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
@@ -167,7 +160,7 @@ SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     "isinstance": _isinstance,
     "getattr": _getattr,
     "hasattr": _hasattr,
-    "setattr": _setattr,
+    "setattr": lambda run, node, given: run.set_attribute(node, *given),
     "type": lambda run, node, given: class_of(*given),
     "callable": _callable,
 }
