@@ -69,7 +69,8 @@ def _parted(bound: Arguments) -> Tensor:
     return Tensor((*x.shape[:axis], None if size is None else size // groups, *x.shape[axis + 1 :]), x.dtype)
 
 
-def _over_last(bound: Arguments) -> Tensor:
+def over_last(bound: Arguments) -> Tensor:
+    """A result like the input, whose last sizes are those of the normalization."""
     x, given = same_float(bound), bound["normalized_shape"]
     sizes = list(given) if isinstance(given, list | tuple) else [given]
     if x.shape is not None:
@@ -119,7 +120,7 @@ OPS: tuple[Op, ...] = (
     Op(f"{_F}.pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False, name=None)", _distance),
     Op(f"{_F}.label_smooth(label, prior_dist=None, epsilon=0.1, name=None)", same),
     Op(f"{_F}.dropout(x, p=0.5, axis=None, training=True, mode='upscale_in_train', name=None)", same_float),
-    Op(f"{_F}.layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None)", _over_last),
+    Op(f"{_F}.layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None)", over_last),
     Op(
         f"{_F}.batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, "
         "epsilon=1e-05, data_format='NCHW', use_global_stats=None, name=None)",
