@@ -36,6 +36,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     Weight,
     mentions,
+    words,
 )
 from migrate.source.paddle.layers import registry as layer_specs
 from migrate.source.paddle.layers.spec import LayerSpec
@@ -44,12 +45,9 @@ from migrate.source.paddle.ops import registry
 #: Attributes of a layer's object that are its own arguments, under the names that Paddle gives them.
 _STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim", "_padding_idx": "padding_idx"}
 _OF_ROWS = frozenset({"shape", "ndim", "rank", "T", "dtype"})
-_OWN = frozenset(
-    [
-        *("add_sublayer", "add_parameter", "create_parameter", "register_buffer", "sublayers", "named_sublayers"),
-        *("children", "named_children", "parameters", "named_parameters", "state_dict", "train", "eval"),
-        *("full_name", "apply"),
-    ]
+_OWN = words(
+    "add_sublayer add_parameter create_parameter register_buffer sublayers named_sublayers children "
+    "named_children parameters named_parameters state_dict train eval full_name apply"
 )
 
 

@@ -42,6 +42,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     Weight,
     mentions,
+    words,
 )
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.spec import Op
@@ -53,9 +54,7 @@ _NOT_IN_GRAPHS = {
     "gradient": "use `tf.gradients`",
     "item": "it has no value when the graph is built; return the tensor, and take the value of what the session gives",
 }
-_STRUCTURE = frozenset(
-    {"list", "tuple", "enumerate", "zip", "reversed", "set", "dict", "len", "iter", "sorted", "repr", "str"}
-)
+_STRUCTURE = words("list tuple enumerate zip reversed set dict len iter sorted repr str")
 
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:

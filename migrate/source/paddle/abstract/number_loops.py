@@ -13,12 +13,10 @@ import numpy as np
 
 from migrate.source.paddle.abstract.python_calls import library_function
 from migrate.source.paddle.abstract.run import Run
-from migrate.source.paddle.abstract.values import Api, Value
+from migrate.source.paddle.abstract.values import Api, Value, words
 
 SHORTEST = 1_000  #: turns from which a loop is worth it
-_PURE = frozenset(
-    ["log", "log1p", "log2", "log10", "exp", "sqrt", "sin", "cos", "tanh", "floor", "ceil", "abs", "fabs"]
-)
+_PURE = words("log log1p log2 log10 exp sqrt sin cos tanh floor ceil abs fabs")
 _OPERATORS = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Mod
 Turns = Callable[[range], None]  #: runs the turns for these values of the loop's variable
 

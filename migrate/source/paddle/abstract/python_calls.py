@@ -28,7 +28,7 @@ import numpy as np
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
 from migrate.source.paddle.abstract.host import sparse
 from migrate.source.paddle.abstract.run import Run
-from migrate.source.paddle.abstract.values import UNKNOWN, Refuse, Value
+from migrate.source.paddle.abstract.values import UNKNOWN, Refuse, Value, words
 
 _LARGE = 1_000_000
 _BITS = 10_000
@@ -51,62 +51,41 @@ BUILTINS: dict[str, Callable[..., Value] | None] = {
     **dict.fromkeys(("open", "bytes")),
     **{name: item for name, item in vars(builtins).items() if isinstance(item, type) and issubclass(item, Exception)},
 }
-_ITERTOOLS = frozenset(
-    [
-        *("chain", "chain.from_iterable", "combinations", "permutations", "product", "accumulate", "repeat", "islice"),
-        *("count", "zip_longest"),
-    ]
+_ITERTOOLS = words(
+    "chain chain.from_iterable combinations permutations product accumulate repeat islice count zip_longest"
 )
 _ENDLESS = (*(itertools.count, itertools.repeat, itertools.permutations, itertools.combinations, itertools.accumulate),)
 #: Functions whose numbers are sizes of what they make.
-_MAKERS = frozenset(
-    ["range", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "linspace", "logspace", "arange"]
-)
-_NUMPY = frozenset(
-    [
-        *("abs", "absolute", "all", "any", "append", "arange", "argmax", "argmin", "argsort", "array"),
-        *("array_equal", "array_split", "asarray", "atleast_1d", "atleast_2d", "bool_", "ceil", "clip"),
-        *("column_stack", "concatenate", "copy", "cos", "cumprod", "cumsum", "delete", "diag", "digitize", "dot"),
-        *("dtype", "empty", "exp", "expand_dims", "eye", "finfo", "flatnonzero", "float16", "float32", "float64"),
-        *("floor", "full", "full_like", "hstack", "identity", "in1d", "insert", "int16", "int32", "int64"),
-        *("int8", "intersect1d", "isin", "isnan", "linspace", "log", "log10", "log1p", "log2", "logical_and"),
-        *("logical_not", "logical_or", "logspace", "max", "maximum", "mean", "median", "min", "minimum"),
-        *("nan_to_num", "ndarray", "ndim", "nonzero", "ones", "ones_like", "outer", "pad", "power", "prod"),
-        *("random.RandomState", "random.choice", "random.normal", "random.permutation", "random.rand"),
-        *("random.randint", "random.randn", "random.random", "random.seed", "random.shuffle", "random.uniform"),
-        *("ravel", "repeat", "reshape", "round", "searchsorted", "setdiff1d", "shape", "sign", "sin", "size"),
-        *("sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tanh"),
-        *("tile", "transpose", "tri", "tril", "triu", "uint16", "uint32", "uint64", "uint8", "unique", "var"),
-        *("vstack", "where", "zeros", "zeros_like"),
-    ]
+_MAKERS = words("range zeros ones empty full eye identity tri linspace logspace arange")
+_NUMPY = words(
+    "abs absolute all any append arange argmax argmin argsort array array_equal array_split asarray "
+    "atleast_1d atleast_2d bool_ ceil clip column_stack concatenate copy cos cumprod cumsum delete diag "
+    "digitize dot dtype empty exp expand_dims eye finfo flatnonzero float16 float32 float64 floor full "
+    "full_like hstack identity in1d insert int16 int32 int64 int8 intersect1d isin isnan linspace log log10 "
+    "log1p log2 logical_and logical_not logical_or logspace max maximum mean median min minimum nan_to_num "
+    "ndarray ndim nonzero ones ones_like outer pad power prod random.RandomState random.choice random.normal "
+    "random.permutation random.rand random.randint random.randn random.random random.seed random.shuffle "
+    "random.uniform ravel repeat reshape round searchsorted setdiff1d shape sign sin size sort split sqrt "
+    "square squeeze stack std sum swapaxes take tanh tile transpose tri tril triu uint16 uint32 uint64 uint8 "
+    "unique var vstack where zeros zeros_like"
 )
 _FILE = frozenset({"read", "readline", "readlines", "close", "seek", "tell", "flush", "write", "writelines"})
 _METHODS: dict[type, frozenset[str]] = {
-    list: frozenset(
-        ["append", "extend", "insert", "pop", "reverse", "index", "copy", "count", "clear", "remove", "sort"]
-    ),
+    list: words("append extend insert pop reverse index copy count clear remove sort"),
     dict: frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"]),
-    set: frozenset(
-        ["add", "update", "remove", "discard", "union", "intersection", "difference", "copy", "issubset", "pop"]
-    ),
-    str: frozenset(
-        [
-            *("format", "join", "lower", "upper", "split", "strip", "lstrip", "rstrip", "startswith", "endswith"),
-            *("replace", "title", "find", "count", "isdigit", "capitalize", "zfill", "encode", "rsplit"),
-            *("splitlines", "partition", "rpartition", "isalpha", "isalnum", "isnumeric", "isspace", "index"),
-            *("rfind", "removeprefix", "removesuffix"),
-        ]
+    set: words("add update remove discard union intersection difference copy issubset pop"),
+    str: words(
+        "format join lower upper split strip lstrip rstrip startswith endswith replace title find count isdigit "
+        "capitalize zfill encode rsplit splitlines partition rpartition isalpha isalnum isnumeric isspace index "
+        "rfind removeprefix removesuffix"
     ),
     bytes: frozenset({"decode", "split", "strip", "startswith", "endswith", "rstrip"}),
     tuple: frozenset({"index", "count"}),
     io.StringIO: _FILE,
     io.BytesIO: _FILE - {"write", "writelines"},
-    np.ndarray: frozenset(
-        [
-            *("astype", "reshape", "tolist", "sum", "mean", "max", "min", "transpose", "flatten", "copy", "item"),
-            *("squeeze", "T", "fill", "ravel", "argsort", "repeat", "searchsorted", "cumsum", "any", "all"),
-            *("argmax", "argmin", "nonzero", "std", "clip", "round", "swapaxes", "sort"),
-        ]
+    np.ndarray: words(
+        "astype reshape tolist sum mean max min transpose flatten copy item squeeze T fill ravel argsort repeat "
+        "searchsorted cumsum any all argmax argmin nonzero std clip round swapaxes sort"
     ),
     np.generic: frozenset({"astype", "item", "tolist", "reshape", "sum", "round"}),
     collections.deque: frozenset({"append", "popleft", "pop", "appendleft", "extend", "clear"}),
@@ -185,14 +164,9 @@ def python_method(receiver: Value, name: str) -> Callable[..., Value]:
 
 
 _PATHS = frozenset({"join", "basename", "dirname", "split", "splitext", "normpath", "isabs", "relpath", "commonprefix"})
-_RANDOM = frozenset(
-    ["seed", "random", "randint", "randrange", "uniform", "gauss", "shuffle", "choice", "sample", "normalvariate"]
-)
-_NUMPY_RANDOM = frozenset(
-    [
-        *("seed", "normal", "uniform", "rand", "randn", "randint", "permutation", "choice", "random", "shuffle"),
-        *("random_sample", "standard_normal"),
-    ]
+_RANDOM = words("seed random randint randrange uniform gauss shuffle choice sample normalvariate")
+_NUMPY_RANDOM = words(
+    "seed normal uniform rand randn randint permutation choice random shuffle random_sample standard_normal"
 )
 _SILENT = ("logging.", "warnings.", "sys.path.", "gc.", "time.sleep")
 _REGEX = frozenset({"match", "search", "findall", "split", "sub", "fullmatch", "compile"})

@@ -39,6 +39,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     mapped,
     mentions,
+    words,
 )
 from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.shapes import dtype_name
@@ -274,9 +275,7 @@ def bounded_memory(extra: int = EXTRA) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-_DTYPES = frozenset(
-    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
-)
+_DTYPES = words("bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128")
 
 
 def collate(samples: list[Value], batched: bool) -> Value:

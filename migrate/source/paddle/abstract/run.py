@@ -35,6 +35,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
     tensors_in,
+    words,
 )
 from migrate.source.paddle.layers import items
 from migrate.source.paddle.ops.spec import Op
@@ -313,12 +314,9 @@ class Run(ABC):
 
 
 #: Ops whose results do not depend on their operands, or through which no gradient flows.
-_CUTS = frozenset(
-    [
-        *("paddle.Tensor.detach", "paddle.Tensor.numpy", "paddle.to_tensor", "paddle.ones_like"),
-        *("paddle.zeros_like", "paddle.full_like", "paddle.empty_like", "paddle.bernoulli", "paddle.multinomial"),
-        *("paddle.nn.functional.one_hot",),
-    ]
+_CUTS = words(
+    "paddle.Tensor.detach paddle.Tensor.numpy paddle.to_tensor paddle.ones_like paddle.zeros_like "
+    "paddle.full_like paddle.empty_like paddle.bernoulli paddle.multinomial paddle.nn.functional.one_hot"
 )
 
 

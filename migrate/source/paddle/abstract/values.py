@@ -18,6 +18,11 @@ Extent: TypeAlias = Any
 Span: TypeAlias = tuple[int, int, int, int]  #: line and column of the start and the end; columns in characters
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, such as names in a table."""
+    return frozenset(text.split())
+
+
 class Refuse(Exception):
     """A construct cannot be converted; the message is the reason."""
 

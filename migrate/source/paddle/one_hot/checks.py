@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import dotted_name, imported_modules, imported_names, imports_of
-from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
+from migrate.source.paddle.abstract.values import Described, Layer, Span, Value, words
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.layers import functions
 from migrate.source.paddle.layers.basic import LINEAR
@@ -22,11 +22,9 @@ _PLAIN_DUNDERS = frozenset({"__init__", "__doc__", "__repr__", "__str__", "__all
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NAME_RULE = "names of TensorFlow variables consist of ASCII letters, digits, `_` and `-`"
 #: Names that the converted layers use.
-RESERVED_ATTRIBUTES = frozenset(
-    [
-        *("path", "columns", "name_layers", "create_variables", "input_layers", "embedding_tables"),
-        *("emb_dim", "embedding_initializer", "_sub_layers", "build", "named_weights"),
-    ]
+RESERVED_ATTRIBUTES = words(
+    "path columns name_layers create_variables input_layers embedding_tables emb_dim embedding_initializer "
+    "_sub_layers build named_weights"
 )
 #: Layers that hold nothing, and compute the same in training and evaluation.
 _PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith("PReLU")} | {

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from migrate.source.paddle.abstract.values import words
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.sdk_tables import SdkText
@@ -15,12 +16,9 @@ from migrate.source.paddle.one_hot.standalone import OwnNames, definition
 
 _FUTURE = "from __future__ import annotations"
 _NOTHING = SdkText()
-_RESERVED = frozenset(
-    {
-        *("tf", "create_table", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
-        *("Any", "Iterable", "Iterator", "Sequence"),
-        *("sparse_keys", "create_embedding_table", "build_model", "create_loss"),
-    }
+_RESERVED = words(
+    "tf create_table SPARSE_FEATURES SPARSE_OFFSETS SPARSE_ROWS DENSE_SIZE Any Iterable Iterator Sequence "
+    "sparse_keys create_embedding_table build_model create_loss"
 )
 
 

@@ -29,6 +29,7 @@ from migrate.source.paddle.abstract.values import (
     Unknown,
     Value,
     Weight,
+    words,
 )
 from migrate.source.paddle.one_hot.model import arguments_of, is_plain
 from migrate.source.paddle.one_hot.trainer import only_classes
@@ -37,9 +38,7 @@ from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"
 _SPLIT = "of the parameters of a model with a one-hot input, some rows are those of a table"
-_READS = frozenset(
-    {"set_value", "parameters", "named_parameters", "state_dict", "to_static_state_dict", "apply", "set_state_dict"}
-)
+_READS = words("set_value parameters named_parameters state_dict to_static_state_dict apply set_state_dict")
 _CHANGES = frozenset({"set_value", "add_sublayer", "add_parameter", "register_buffer", "create_parameter"})
 
 

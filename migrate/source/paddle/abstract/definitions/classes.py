@@ -21,6 +21,7 @@ from migrate.source.paddle.abstract.values import (
     Stop,
     Unknown,
     Value,
+    words,
 )
 
 TYPES = {
@@ -57,11 +58,9 @@ def class_of(value: Value) -> Value:
 
 #: Decorators without effect on values. Those of Paddle are not written, `no_grad` has a counterpart.
 WITHOUT_EFFECT = frozenset({"paddle.jit.to_static", "paddle.jit.not_to_static"})
-_KEPT = frozenset(
-    {
-        *("builtins.property", "builtins.staticmethod", "builtins.classmethod", "functools.cached_property"),
-        *("functools.wraps", "functools.lru_cache", "functools.cache", "abc.abstractmethod", "typing.overload"),
-    }
+_KEPT = words(
+    "builtins.property builtins.staticmethod builtins.classmethod functools.cached_property functools.wraps "
+    "functools.lru_cache functools.cache abc.abstractmethod typing.overload"
 )
 _OF_PROPERTIES = frozenset({"setter", "getter", "deleter"})
 

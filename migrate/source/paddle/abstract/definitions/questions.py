@@ -31,6 +31,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Value,
     Weight,
+    words,
 )
 from migrate.source.paddle.layers import registry as layer_specs
 from migrate.source.paddle.ops import registry
@@ -42,9 +43,7 @@ _CLASSES = frozenset({*layer_specs.SPECS, *registry.CONTAINERS, *DESCRIBED, regi
 _NAMES = _CLASSES | registry.OPS.keys()
 _MODULES = frozenset(name.rsplit(".", n)[0] for name in _NAMES for n in range(1, name.count(".") + 1))
 _GONE = frozenset({"paddle.fluid"})  #: what Paddle had before 2.5
-_OF_TENSORS = frozenset(
-    {"shape", "ndim", "rank", "T", "dtype", "stop_gradient", "name", "backward", "item", "gradient"}
-)
+_OF_TENSORS = words("shape ndim rank T dtype stop_gradient name backward item gradient")
 
 
 def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
