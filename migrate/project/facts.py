@@ -13,7 +13,7 @@ from migrate.project.bound import check_bound
 from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
 from migrate.source.paddle.model_files import TRAINER
-from migrate.source.paddle.one_hot.optimizer import Optimizer
+from migrate.source.paddle.one_hot.watched import Optimizer
 from migrate.source.settings.options import Options
 
 #: Names that main.py imports from a converted Paddle model, besides its class.

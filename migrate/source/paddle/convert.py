@@ -19,14 +19,14 @@ from migrate.source.paddle.abstract.modules import imported_names, imports_of
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
-from migrate.source.paddle.one_hot import checks, loss, module
+from migrate.source.paddle.emission.names import names_for
+from migrate.source.paddle.one_hot import checks, module, rewriting
 from migrate.source.paddle.one_hot.following import follow
-from migrate.source.paddle.one_hot.input_columns import input_expressions
-from migrate.source.paddle.one_hot.names import names_of
-from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.program import Program, input_expressions
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 from migrate.source.paddle.one_hot.sdk_tables import SdkText, names_bound, sdk_text
-from migrate.source.paddle.report import findings, sdk_findings
+from migrate.source.paddle.one_hot.standalone import OwnNames
+from migrate.source.paddle.report import findings
 from migrate.source.settings.options import Options
 from migrate.targets import target_of
 
@@ -97,19 +97,20 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         if not program.run.problems:
             result = findings.converted(program, converted, made)
             target = target_of(options.target)
-            return sdk_findings.added(result, target, options.switches) if makes_tables else result
+            return findings.added(result, target, options.switches) if makes_tables else result
     return findings.refused(path, text, program.run.problems.values())
 
 
 def _emit(program: Program, options: Options, makes_tables: bool) -> tuple[str, Rewritten]:
     """Return the converted text, and what became of the file's parts; problems are added to the machine."""
     target = target_of(options.target)
-    names = names_of(program.net, imported_names(imports_of(program.net.tree)), options.target)
+    names = names_for(program.net.tree, imported_names(imports_of(program.net.tree)))
+    names = names if options.target == "runtime" else OwnNames(names.tensorflow, names.layers)
     checks.check(program, names, names_bound(target) if makes_tables else frozenset())
     expressions = _expressions(program)
     made = rewritten(program, program.net, names)
     _report(program, program.net, made.refused)
-    text, trainer = loss.loss_text(program, names)
+    text, trainer = rewriting.loss_text(program, names)
     _report(program, program.loss.module, trainer.refused)
     if program.run.problems:
         return program.net.text, made

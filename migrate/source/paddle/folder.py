@@ -22,8 +22,7 @@ from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.emission.tables import dense_places
 from migrate.source.paddle.model_files import STATIC, TRAINER, in_folder, is_trainer, named_in_folder
 from migrate.source.paddle.report import folder_findings
-from migrate.source.paddle.static.beside import take_in
-from migrate.source.paddle.static.program import execute_static
+from migrate.source.paddle.static.program import execute_static, take_in
 from migrate.source.project.discovery import framework_of
 from migrate.targets.switches import Switches
 
@@ -83,7 +82,9 @@ def convert(
     rules = table_rules.arguments(switches)
     texts = {} if problems else _texts(tuple(sorted(files.items())), str(place), inputs, rules, unbucket)
     for where, written in texts.items():
-        problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
+        lines = files[where].splitlines()
+        refused = written.refused.items()
+        problems += [Problem(where, span, "", message, lines[span[0] - 1].strip()) for span, message in refused]
     beside = _beside(texts, files)
     tops = {one.partition("/")[0] for one in (*texts, *beside)}
     problems += [_hiding(program, other) for other in sorted(tops & _TAKEN)]
@@ -181,7 +182,3 @@ def _hiding(program: Program, name: str) -> Problem:
     """Return the problem of a file with the name of a package that converted files import."""
     told = f"the converted model imports the package `{name.removesuffix('.py')}`, which the file {name} would hide"
     return Problem(program.path, (1, 0, 1, 0), "", f"{told}; rename that file", "")
-
-
-def _problem(path: str, text: str, span: tuple[int, int, int, int], message: str) -> Problem:
-    return Problem(path, span, "", message, text.splitlines()[span[0] - 1].strip())

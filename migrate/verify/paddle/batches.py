@@ -14,9 +14,10 @@ from paddle.io import IterableDataset
 from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import mapped
 from migrate.verify import program_files
 from migrate.verify.paddle.static import common
-from migrate.verify.paddle.trainer.common import MOST, mapped
+from migrate.verify.paddle.trainer.common import MOST
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +42,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         loaded = common.batches_of(generator, files, feeds, size or MOST)
     else:
         dataset = importlib.import_module(str(name)).RecDataset(files, config=config)
-        loaded = map(_arrays, _loaded(dataset, size))
+        array = lambda item: np.asarray(item.numpy() if hasattr(item, "numpy") else item)  # noqa: E731
+        loaded = (mapped(array, items) for items in _loaded(dataset, size))
         loaded = (common.as_fed(items, feeds) for items in loaded) if feeds else loaded
     batches = list(islice(loaded, job["count"]))
     if not batches:
@@ -58,7 +60,3 @@ def _loaded(dataset: Any, size: int | None) -> Iterator[Any]:
         return
     while len(items := list(islice(samples, size))) == size:
         yield default_collate_fn(items)
-
-
-def _arrays(items: Any) -> Any:
-    return mapped(lambda item: np.asarray(item.numpy() if hasattr(item, "numpy") else item), items)

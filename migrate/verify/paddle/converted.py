@@ -98,10 +98,9 @@ class Converted(GraphSide):
 
     def _places(self) -> dict[str, tuple[int, slice]]:
         """Return for each weight that reads the raw input the number of its table, and its columns there."""
-        if hasattr(self.model, "table_layers"):
-            columns = {layer.path: layer.columns for layers in self.model.table_layers for layer in layers}
-        else:
-            columns = nn.one_hot.placed(getattr(self.model, "input_layers", ())) if self.tables else {}
+        layers = self.model.input_layers if self.tables else ()
+        own = {layer.path: layer.columns for layer in layers if not isinstance(layer, nn.Layer)}
+        columns = own or nn.one_hot.placed(layers)
         ends = np.cumsum([int(table.dim) for table in self.tables])
         places = {}
         for path, one in columns.items():

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from migrate.schema import InputSpec, Schema
 from migrate.schema_batch import BatchItem
-from migrate.source.paddle.abstract.values import Tensor, Value
-from migrate.verify.paddle.trainer.common import mapped
+from migrate.source.paddle.abstract.values import Tensor, Value, mapped
 
 IDS = 10  #: ids are below this number, if nothing tells more
 _VARYING = 5  #: a size that varies, but for the first

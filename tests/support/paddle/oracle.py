@@ -167,12 +167,12 @@ def run_tensorflow(
         embedding = _embedding(module, split, schema, weights, batch, kind) if split else None
         dense = tf.constant(batch.dense.astype(kind))
         if double:
-            outputs, loss, trainable = _double(model, _given(model, dense, embedding) if split else dense)
+            outputs, loss, trainable = _double(model, _given(module, model, dense, embedding) if split else dense)
         else:
             built = module.build_model(model, embedding, dense, tf.constant(batch.labels))
             assert set(built) == {"loss", "pred", "label", "variable"}
             loss, trainable = built["loss"], built["variable"]
-            outputs = _listed(model(_given(model, dense, embedding) if split else dense))
+            outputs = _listed(model(_given(module, model, dense, embedding) if split else dense))
         variables = {_paddle_name(variable.name): variable for variable in trainable}
         assert set(variables) == set(weights)
         session.run(tf.global_variables_initializer())
@@ -194,12 +194,12 @@ def _split(model: Any) -> dict[str, slice]:
     """Return path of a layer that reads the input -> its columns of the tables, side by side."""
     if isinstance(model, nn.Layer):
         return nn.one_hot.placed(model.input_layers)
-    layers = [layer for group in getattr(model, "table_layers", ()) for layer in group]
-    return {layer.path: layer.columns for layer in layers}
+    return {layer.path: layer.columns for layer in getattr(model, "input_layers", ())}
 
 
-def _given(model: Any, dense: Any, embedding: Any) -> Any:
-    return nn.one_hot.Input(dense, embedding) if isinstance(model, nn.Layer) else (dense, embedding)
+def _given(module: Any, model: Any, dense: Any, embedding: Any) -> Any:
+    own = nn if isinstance(model, nn.Layer) else module.nn
+    return own.one_hot.Input(dense, embedding)
 
 
 def _double(model: Any, inputs: Any) -> tuple[list[Any], Any, list[Any]]:

@@ -6,7 +6,7 @@ import ast
 
 import numpy as np
 
-from migrate.source.paddle.abstract import containers
+from migrate.source.paddle.abstract import layers
 from migrate.source.paddle.abstract.attributes import Sizes, is_layer, is_property
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
@@ -77,7 +77,7 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
         receiver.constants[name] = value
     elif isinstance(receiver, Container):
         run.lasting.changes(receiver)
-        containers.hold(receiver, name, value)
+        layers.hold(receiver, name, value)
     elif isinstance(receiver, Layer) and name not in receiver.weights:
         run.lasting.writes(receiver, name)
         receiver.own[name] = value
@@ -114,7 +114,7 @@ def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:
     receiver, index = run.evaluate(target.value), run.evaluate(target.slice)
     run.lasting.changes(receiver)
     if isinstance(receiver, Container):
-        containers.hold(receiver, str(index), value)
+        layers.hold(receiver, str(index), value)
     elif isinstance(receiver, Fetched) or isinstance(index, Fetched):
         pass  # an array of a step
     elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):

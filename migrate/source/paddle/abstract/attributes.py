@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate.source.paddle.abstract.definitions.classes import class_of
-from migrate.source.paddle.abstract.definitions.decorators import decorated
+from migrate.source.paddle.abstract.definitions.classes import class_of, decorated
 from migrate.source.paddle.abstract.host.sparse import METHODS, Matrix, attribute
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
@@ -37,6 +36,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     Weight,
     mentions,
+    words,
 )
 from migrate.source.paddle.layers import registry as layer_specs
 from migrate.source.paddle.layers.spec import LayerSpec
@@ -45,12 +45,9 @@ from migrate.source.paddle.ops import registry
 #: Attributes of a layer's object that are its own arguments, under the names that Paddle gives them.
 _STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim", "_padding_idx": "padding_idx"}
 _OF_ROWS = frozenset({"shape", "ndim", "rank", "T", "dtype"})
-_OWN = frozenset(
-    [
-        *("add_sublayer", "add_parameter", "create_parameter", "register_buffer", "sublayers", "named_sublayers"),
-        *("children", "named_children", "parameters", "named_parameters", "state_dict", "train", "eval"),
-        *("full_name", "apply"),
-    ]
+_OWN = words(
+    "add_sublayer add_parameter create_parameter register_buffer sublayers named_sublayers children "
+    "named_children parameters named_parameters state_dict train eval full_name apply"
 )
 
 
@@ -279,7 +276,7 @@ def is_layer(value: Value) -> bool:
 def stock_of(cls: Class) -> LayerSpec | None:
     """Return the spec of the layer of Paddle from which a class of the program derives, or None."""
     names = (getattr(base, "name", "") for item in cls.order for base in item.bases if isinstance(base, Api))
-    return next((spec for name in names if (spec := layer_specs.find(name)) is not None), None)
+    return next((spec for name in names if (spec := layer_specs.SPECS.get(name)) is not None), None)
 
 
 def super_of(frame: Frame) -> Super:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract import attributes, layers, python_calls
 from migrate.source.paddle.abstract.definitions import questions
-from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.libraries import records
@@ -21,7 +20,7 @@ from migrate.source.paddle.abstract.python_calls import (
     python_method,
     run_python,
 )
-from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.run import Run, derive
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Api,
@@ -43,6 +42,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     Weight,
     mentions,
+    words,
 )
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.spec import Op
@@ -54,9 +54,7 @@ _NOT_IN_GRAPHS = {
     "gradient": "use `tf.gradients`",
     "item": "it has no value when the graph is built; return the tensor, and take the value of what the session gives",
 }
-_STRUCTURE = frozenset(
-    {"list", "tuple", "enumerate", "zip", "reversed", "set", "dict", "len", "iter", "sorted", "repr", "str"}
-)
+_STRUCTURE = words("list tuple enumerate zip reversed set dict len iter sorted repr str")
 
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -128,7 +126,7 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     module, _, function = name.partition(".")
     if module == "builtins":
         return _builtin(run, node, function, positional, keywords)
-    if module == "paddle" and library_calls.find(run, name) is None:
+    if module == "paddle" and python_calls.find(run, name) is None:
         return layers.make(run, node, name, positional, keywords)
     if name in _RECORDS:
         return _RECORDS[name](run, node, *positional, **keywords)
@@ -136,7 +134,7 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return Partial(positional[0], tuple(positional[1:]), keywords)
     if name == "functools.reduce":
         return functools.reduce(lambda a, b: run.call(node, positional[0], [a, b], {}), positional[1], *positional[2:])
-    found = library_calls.find(run, name) or library_function(name)
+    found = python_calls.find(run, name) or library_function(name)
     if found is None:
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
@@ -153,13 +151,11 @@ def _of_tensor(name: str) -> str:
     return f"`{name}` of a tensor is not supported{remedy}"
 
 
-def _replaced(run: Run, node: ast.AST, value: Value, **changed: Value) -> Value:
-    return layers.instantiate(run, node, value.cls, [], records.fields_of(value) | changed)
-
-
 _RECORDS: dict[str, Callable[..., Value]] = {
     "dataclasses.asdict": lambda run, node, value: records.as_dict(value),
-    "dataclasses.replace": _replaced,
+    "dataclasses.replace": lambda run, node, value, **changed: layers.instantiate(
+        run, node, value.cls, [], records.fields_of(value) | changed
+    ),
 }
 
 
@@ -189,7 +185,7 @@ def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywor
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
-    function = library_calls.find(run, "builtins." + name) or BUILTINS.get(name)
+    function = python_calls.find(run, "builtins." + name) or BUILTINS.get(name)
     if function is None:
         raise Refuse(f"`{name}` is not supported")
     positional = [item.items if isinstance(item, Container) else item for item in positional]
@@ -229,14 +225,6 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
     return total
 
 
-def _map(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return [run.call(node, given[0], list(items), {}) for items in zip(*given[1:], strict=False)]
-
-
-def _filter(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return [item for item in given[1] if (run.call(node, given[0], [item], {}) if given[0] is not None else item)]
-
-
 def _pow(run: Run, node: ast.AST, given: list[Value]) -> Value:
     if mentions(given, Tensor):
         return run.apply(node, registry.operator_of("Pow"), given[:2], {}, "call")
@@ -251,8 +239,12 @@ def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 _SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     **questions.SPECIAL,
-    "map": _map,
-    "filter": _filter,
+    "map": lambda run, node, given: [
+        run.call(node, given[0], list(items), {}) for items in zip(*given[1:], strict=False)
+    ],
+    "filter": lambda run, node, given: [
+        item for item in given[1] if (run.call(node, given[0], [item], {}) if given[0] is not None else item)
+    ],
     "pow": _pow,
     "next": _next,
 }

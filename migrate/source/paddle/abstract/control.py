@@ -13,14 +13,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
-from migrate.source.paddle.abstract.values import (
-    Api,
-    Described,
-    Refuse,
-    Stop,
-    Unknown,
-    Value,
-)
+from migrate.source.paddle.abstract.values import Api, Described, Refuse, Stop, Unknown, Value
 
 _END = object()
 _CONTEXTS = frozenset({"paddle.no_grad", "paddle.static.name_scope"})

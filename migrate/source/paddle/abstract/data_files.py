@@ -11,6 +11,7 @@ import io
 import posixpath
 import stat
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -62,13 +63,6 @@ class DataFiles:
             raise Refuse(f"`{path}` is a link out of the model's folder; only files of the folder are read")
         return real
 
-    def _inside(self, path: Value) -> Path | None:
-        """Return the path on this machine; None outside of the folder, where nothing exists for the program."""
-        try:
-            return self._real(path)
-        except Refuse:
-            return None
-
     def names(self, path: Value) -> list[str]:
         """Return the sorted names of a folder's entries, at most `MAX_NAMES`."""
         real = self._real(path)
@@ -81,20 +75,16 @@ class DataFiles:
         folder, last = posixpath.split(pattern)
         return [posixpath.join(folder, name) for name in self.names(folder or ".") if fnmatch.fnmatch(name, last)]
 
-    def exists(self, path: Value) -> bool:
-        """Return whether there is such a file or folder."""
-        real = self._inside(path)
-        return real is not None and real.exists()
+    def asks(self, question: str) -> Callable[[Value], bool]:
+        """Return the function that asks a path by a method such as `is_file`; nothing is outside of the folder."""
 
-    def is_file(self, path: Value) -> bool:
-        """Return whether there is such a file."""
-        real = self._inside(path)
-        return real is not None and real.is_file()
+        def ask(path: Value) -> bool:
+            try:
+                return bool(getattr(self._real(path), question)())
+            except Refuse:
+                return False
 
-    def is_folder(self, path: Value) -> bool:
-        """Return whether there is such a folder."""
-        real = self._inside(path)
-        return real is not None and real.is_dir()
+        return ask
 
     def size(self, path: Value) -> int:
         """Return the size of a file in bytes."""
@@ -173,7 +163,8 @@ class DataFiles:
 
 def _text(content: bytes, encoding: str | None, errors: str | None, newline: str | None) -> io.StringIO:
     text = content.decode(_encoding(encoding), errors or "strict")
-    return io.StringIO(text, newline=newline) if newline is not None else io.StringIO(_lines(text))
+    lines = text if newline is not None else text.replace("\r\n", "\n").replace("\r", "\n")
+    return io.StringIO(lines, newline="\n" if newline is None else newline)
 
 
 def _encoding(name: str | None) -> str:
@@ -181,7 +172,3 @@ def _encoding(name: str | None) -> str:
     if known not in {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "gbk", "gb18030"}:
         raise Refuse(f"encoding `{name}` is not supported")
     return known
-
-
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -109,10 +109,6 @@ def _sized(op: ast.operator, left: Value, right: Value) -> Value:
     return Size(object())
 
 
-def _constant(run: Run, node: ast.Constant) -> Value:
-    return node.value
-
-
 def _name(run: Run, node: ast.Name) -> Value:
     frame = run.frame
     for names in (frame.names, *frame.outer, frame.module.names):
@@ -172,10 +168,6 @@ def _dict(run: Run, node: ast.Dict) -> Value:
         else:
             result[run.evaluate(key)] = run.evaluate(item)
     return result
-
-
-def _binary_node(run: Run, node: ast.BinOp) -> Value:
-    return binary(run, node, node.op, run.evaluate(node.left), run.evaluate(node.right))
 
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:
@@ -351,7 +343,7 @@ def _lambda(run: Run, node: ast.Lambda) -> Value:
 
 
 _HANDLERS: dict[type[ast.expr], Callable[[Run, Value], Value]] = {
-    ast.Constant: _constant,
+    ast.Constant: lambda run, node: node.value,
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Call: _call,
@@ -359,7 +351,7 @@ _HANDLERS: dict[type[ast.expr], Callable[[Run, Value], Value]] = {
     ast.Tuple: _list,
     ast.Set: _list,
     ast.Dict: _dict,
-    ast.BinOp: _binary_node,
+    ast.BinOp: lambda run, node: binary(run, node, node.op, run.evaluate(node.left), run.evaluate(node.right)),
     ast.UnaryOp: _unary,
     ast.BoolOp: _bool,
     ast.Compare: _compare,

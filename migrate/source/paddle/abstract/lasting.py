@@ -24,14 +24,13 @@ from migrate.source.paddle.abstract.values import (
     Module,
     Refuse,
     Value,
+    words,
 )
 
 _ONCE = "it changes from step to step, but a graph is built once"
-_CHANGING = frozenset(
-    {
-        *("add", "append", "appendleft", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "popleft"),
-        *("remove", "reverse", "setdefault", "sort", "update", "add_sublayer", "add_parameter"),
-    }
+_CHANGING = words(
+    "add append appendleft clear discard extend fill insert pop popitem popleft remove reverse setdefault "
+    "sort update add_sublayer add_parameter"
 )
 
 

@@ -1,14 +1,13 @@
-"""Makes and calls layers: Paddle's, and classes of the program that derive from them."""
+"""Makes and calls layers and containers: Paddle's, and classes of the program that derive from them."""
 
 from __future__ import annotations
 
 import ast
 
-from migrate.source.paddle.abstract import attributes, containers
+from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.attributes import is_layer
-from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.libraries import records
-from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.run import Run, derive
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Class,
@@ -27,9 +26,10 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.layers import registry as layer_specs
-from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.layers.basic import LINEAR
 from migrate.source.paddle.layers.spec import LayerSpec
 from migrate.source.paddle.ops import registry
+from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name
 
 
@@ -38,14 +38,14 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if name in registry.CONTAINERS:
-        return containers.make(run, node, registry.CONTAINERS[name], positional, keywords)
-    spec = layer_specs.find(name)
+        return make_container(run, node, registry.CONTAINERS[name], positional, keywords)
+    spec = layer_specs.SPECS.get(name)
     if spec is not None:
         return _stock(run, node, spec, positional, keywords)
     if name == "paddle.create_parameter":
         given = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
         return _parameter(run, node, dict(given) | keywords)
-    if (signature := registry.described(name)) is not None:
+    if (signature := DESCRIBED.get(name)) is not None:
         if name.startswith("paddle.optimizer."):
             run.only_named(node)
         return Described(name, signature.bind(positional, keywords))
@@ -153,8 +153,7 @@ def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value
         layer.lookups += 1
     if 0 < layer.lookups < layer.calls:
         raise Refuse("one layer is called on the one-hot input and on another tensor; use two layers")
-    spec = layer_specs.find(layer.name)
-    assert spec is not None
+    spec = layer_specs.SPECS[layer.name]
     result = spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
     derive(result, [positional, keywords, [list(part.weights.values()) for _, part in named_layers(layer)]])
     return result
@@ -187,8 +186,8 @@ def own_method(
     """Call a method that layers and containers have in Paddle."""
     if name == "forward":
         return forward(run, node, target, positional, keywords)
-    if isinstance(target, Container) and name in containers.METHODS[target.kind]:
-        return containers.call(target, name, positional)
+    if isinstance(target, Container) and name in CONTAINER_METHODS[target.kind]:
+        return call_container(target, name, positional)
     if name in {"add_sublayer", "add_parameter", "register_buffer"}:
         first, second = {"add_sublayer": ("name", "sublayer"), "add_parameter": ("name", "parameter")}.get(
             name, ("name", "tensor")
@@ -271,3 +270,74 @@ def set_training(layer: LayerValue, training: bool) -> None:
 def registered(layer: LayerValue) -> list[LayerValue]:
     """Return a layer and all that are registered below it, each once."""
     return [item for _, item in named_layers(layer)]
+
+
+def make_container(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Make a container with the layers or parameters that it is given."""
+    result = Container(*run.place(node), kind=kind)
+    run.made.append(result)
+    if kind == "LayerDict":
+        for name, item in dict(positional[0] if positional else {}).items():
+            hold(result, name, item)
+        return result
+    items = positional
+    if kind != "Sequential":
+        items = (
+            list(positional[0]) if positional and positional[0] is not None else list(next(iter(keywords.values()), []))
+        )
+    for item in items:
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            hold(result, *item)
+        else:
+            _append(result, item)
+    return result
+
+
+def hold(target: Container, name: str, item: Value) -> None:
+    """Register what a container is given under a name; what is not known has been refused where it was made."""
+    if isinstance(item, Unknown):
+        return
+    if target.kind == "ParameterList":
+        if not isinstance(item, Weight):
+            raise Refuse("an `nn.ParameterList` holds parameters")
+        target.weights[name] = item
+    elif not is_layer(item):
+        raise Refuse(f"`nn.{target.kind}` holds layers, not {type(item).__name__}")
+    else:
+        target.sublayers[name] = item
+
+
+def _append(target: Container, item: Value) -> None:
+    hold(target, str(len(target.items)), item)
+
+
+#: Methods of containers.
+CONTAINER_METHODS: dict[str, frozenset[str]] = {
+    "Sequential": frozenset(),
+    "LayerList": frozenset({"append", "extend", "insert"}),
+    "ParameterList": frozenset({"append"}),
+    "LayerDict": frozenset({"items", "keys", "values", "update", "pop", "clear"}),
+}
+
+
+def call_container(target: Container, name: str, positional: list[Value]) -> Value:
+    """Call a method of a container; layers of lists are numbered in their order."""
+    if name in {"items", "keys", "values"}:
+        return list(getattr(target.sublayers, name)())
+    if name == "update":
+        given = positional[0]
+        for key, item in dict(given.sublayers if isinstance(given, Container) else given).items():
+            hold(target, key, item)
+        return None
+    if name in {"pop", "clear"}:
+        return getattr(target.sublayers, name)(*positional)
+    if name == "insert":
+        items = target.items
+        items.insert(*positional)
+        target.sublayers.clear()
+    else:
+        given = positional[0]
+        items = [given] if name == "append" else list(given.items if isinstance(given, Container) else given)
+    for item in items:
+        _append(target, item)
+    return target

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
-from migrate.source.paddle.abstract.definitions.decorators import decorated
+from migrate.source.paddle.abstract.definitions.classes import decorated
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.libraries import records
-from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Class,
@@ -33,9 +32,7 @@ MAX_DEPTH = 60
 class Machine(Run):
     """Executes statements, and hands expressions to `expressions.py`."""
 
-    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call any value."""
-        return calls.call(self, node, callee, positional, keywords)
+    call = calls.call
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute a function or method of the program and return its result."""
@@ -142,13 +139,10 @@ class Machine(Run):
                 return self.decide(node, attributes.special(self, node, value, name))
         return super().decide(node, value)
 
-    def assign(self, target: ast.expr, value: Value) -> None:
-        """Assign a value to a name, attribute, item or pattern."""
-        assignments.assign(self, target, value)
-
-    def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
-        """Set an attribute; layers and parameters are registered as Paddle does."""
-        assignments.set_attribute(self, node, receiver, name, value)
+    assign = assignments.assign
+    set_attribute = assignments.set_attribute
+    _run_Try = control.run_try
+    _run_Raise = control.run_raise
 
     def _run_Expr(self, node: ast.Expr) -> Iterator[Value] | None:
         if isinstance(node.value, ast.Yield | ast.YieldFrom):
@@ -242,9 +236,6 @@ class Machine(Run):
         control.enter(self, node)
         return self.lazily(node.body)
 
-    def _run_Try(self, node: ast.Try) -> Iterator[Value]:
-        return control.run_try(self, node)
-
     def _run_Assert(self, node: ast.Assert) -> None:
         value = self.evaluate(node.test)
         if isinstance(value, Tensor | Size) and not self.in_step:
@@ -254,9 +245,6 @@ class Machine(Run):
                 raise Raised(AssertionError())
             self.problem(node, "this assertion fails with the given constructor arguments")
             raise Stop
-
-    def _run_Raise(self, node: ast.Raise) -> None:
-        control.run_raise(self, node)
 
     def _run_Return(self, node: ast.Return) -> None:
         raise control.Return(None if node.value is None else self.evaluate(node.value))
@@ -310,3 +298,45 @@ class Machine(Run):
 
     def _run_Continue(self, node: ast.Continue) -> None:
         raise control.Continue
+
+
+def bind(run: Run, function: Function, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
+    """Return parameter name -> value, for a call of a function of the program; raises `Refuse`."""
+    spec, name = function.node.args, function.name
+    plain = [item.arg for item in [*spec.posonlyargs, *spec.args]]
+    names = plain + [item.arg for item in spec.kwonlyargs]
+    if len(positional) > len(plain) and spec.vararg is None:
+        raise Refuse(f"`{name}` takes {len(plain)} arguments, but {len(positional)} are given")
+    bound = dict(zip(plain, positional, strict=False))
+    if spec.vararg is not None:
+        bound[spec.vararg.arg] = tuple(positional[len(plain) :])
+    rest: dict[str, Value] = {}
+    for key, value in keywords.items():
+        if key in names and key not in bound:
+            bound[key] = value
+        elif spec.kwarg is not None and key not in names:
+            rest[key] = value
+        else:
+            raise Refuse(f"`{name}` has no parameter `{key}`, or it is given twice")
+    if spec.kwarg is not None:
+        bound[spec.kwarg.arg] = rest
+    _fill_defaults(run, function, bound)
+    missing = [key for key in names if key not in bound]
+    if missing:
+        raise Refuse(f"`{name}` has no value for `{missing[0]}`")
+    return bound
+
+
+def _fill_defaults(run: Run, function: Function, bound: dict[str, Value]) -> None:
+    spec = function.node.args
+    plain = [*spec.posonlyargs, *spec.args]
+    pairs: list[tuple[ast.arg, ast.expr]] = list(
+        zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True)
+    )
+    pairs += [(item, default) for item, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    for parameter, default in pairs:
+        if parameter.arg not in bound:
+            if id(default) not in run.defaults:
+                run.defaults[id(default)] = run.evaluate_in(function.module, default)
+                run.lasting.keep(run.defaults[id(default)])
+            bound[parameter.arg] = run.defaults[id(default)]

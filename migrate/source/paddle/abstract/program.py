@@ -15,7 +15,7 @@ from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame, Problem
-from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Tensor, Value
+from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Tensor, Value, mapped
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.ops.registry import LAYER
 
@@ -118,7 +118,9 @@ def go_through(program: Program, cls: Class, config: dict[str, Value], batch: Va
         before = [*run.modules.values(), *run.made, trainer, config, program.model, program.optimizer, program.metrics]
         run.lasting.begin([*before, *run.defaults.values()])
         with contextlib.suppress(Stop):
-            method(name, program.model, program.metrics, _fresh(batch), config)
+            # What one pass changes in place, the next gets anew.
+            items = mapped(lambda item: replace(item, fed=True) if isinstance(item, Tensor) else item, batch)
+            method(name, program.model, program.metrics, items, config)
 
     forward("train_forward", True)
     program.complete = "train_forward" in program.results
@@ -151,15 +153,6 @@ def _measure(program: Program) -> None:
             if (method := metric.cls.method(name, metric)) is not None:
                 with contextlib.suppress(Stop):
                     run.call(method.node, method, [], {})
-
-
-def _fresh(batch: Value) -> Value:
-    """Return a batch with tensors of its own: what one pass changes in place, the next gets anew."""
-    if isinstance(batch, list | tuple):
-        return [_fresh(item) for item in batch]
-    if isinstance(batch, dict):
-        return {key: _fresh(item) for key, item in batch.items()}
-    return replace(batch, fed=True) if isinstance(batch, Tensor) else batch
 
 
 def trainer_class(

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import numbers
 import posixpath
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,10 +20,8 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.schema_batch import Batch, BatchDict, BatchItem
 from migrate.source.paddle.abstract import attributes
-from migrate.source.paddle.abstract.collate import collate
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
-from migrate.source.paddle.abstract.libraries import pictures, words
-from migrate.source.paddle.abstract.limits import bounded_memory
+from migrate.source.paddle.abstract.libraries import samples
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import configuration, settings
@@ -32,11 +32,14 @@ from migrate.source.paddle.abstract.values import (
     Instance,
     Module,
     Refuse,
+    Shape,
     Stop,
     Tensor,
     Unknown,
     Value,
+    mapped,
     mentions,
+    words,
 )
 from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.shapes import dtype_name
@@ -73,7 +76,7 @@ class _Reader(Machine):
         if isinstance(callee, Api) and callee.name in _HERE:
             return _HERE[callee.name](*positional, **keywords)
         if isinstance(callee, Api) and callee.name == "cv2.imread" and self.data is not None:
-            return pictures.imread(self.data, *positional, **keywords)
+            return samples.imread(self.data, *positional, **keywords)
         return super().call(node, callee, positional, keywords)
 
 
@@ -93,9 +96,9 @@ def _data(name: Value, shape: Value, dtype: Value = "float32", lod_level: Value 
 _HERE: dict[str, Callable[..., Value]] = {
     "paddle.to_tensor": _to_tensor,
     "paddle.static.data": _data,
-    **dict.fromkeys(("nltk.word_tokenize", "nltk.tokenize.word_tokenize"), words.word_tokenize),
+    **dict.fromkeys(("nltk.word_tokenize", "nltk.tokenize.word_tokenize"), samples.word_tokenize),
     "nltk.download": lambda *given, **named: True,
-    "cv2.resize": pictures.resize,
+    "cv2.resize": samples.resize,
 }
 
 
@@ -142,15 +145,16 @@ def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict
         return None, f"there is no file {path}"
     run = _machine(files, DataFiles(Path(folder), place))
     try:
-        with _executing(run):
-            module = load(run, path, files[path])
-            samples = _samples(run, module, values, place)
-            if mentions(samples, Unknown):
-                return None, _first_problem(run) or f"a sample of {path} is unknown"
-            if not samples:
-                return None, _first_problem(run) or f"{path} gives no sample"
-            batch = collate(samples, batched=_batch_size(values) is None)
-            return _one_by_one(batch) if _single(values) else batch, ""
+        module = load(run, path, files[path])
+        samples = _samples(run, module, values, place)
+        if mentions(samples, Unknown):
+            return None, _first_problem(run) or f"a sample of {path} is unknown"
+        if not samples:
+            return None, _first_problem(run) or f"{path} gives no sample"
+        batch = collate(samples, batched=_batch_size(values) is None)
+        # Training and evaluation may take one sample at a time: some readers make a batch of each sample.
+        is_single = _batch_size(values) == 1 and values.get("runner.infer_batch_size", 1) == 1
+        return mapped(_one_by_one, batch) if is_single else batch, ""
     except Stop:
         return None, _first_problem(run) or f"{path} cannot be executed"
     except SyntaxError as error:
@@ -187,15 +191,6 @@ def _machine(files: Mapping[str, str], data: DataFiles | None) -> _Reader:
     return run
 
 
-@contextlib.contextmanager
-def _executing(run: _Reader) -> Iterator[None]:
-    """Whatever ends the execution, no frame stays."""
-    try:
-        yield
-    finally:
-        run.frames.clear()
-
-
 def _first_problem(run: _Reader) -> str:
     problems = list(run.problems.values())
     return f"{problems[-1].path}:{problems[-1].span[0]}: {problems[-1].message}" if problems else ""
@@ -212,18 +207,9 @@ def _batch_size(values: Mapping[str, Value]) -> int | None:
     )
 
 
-def _single(values: Mapping[str, Value]) -> bool:
-    """Whether training and evaluation take one sample at a time: some readers make a batch of each sample."""
-    return _batch_size(values) == 1 and values.get("runner.infer_batch_size", 1) == 1
-
-
-def _one_by_one(batch: Value) -> Value:
-    """Return a batch whose first size, which is 1, is known."""
-    if isinstance(batch, list):
-        return [_one_by_one(item) for item in batch]
-    if isinstance(batch, dict):
-        return {key: _one_by_one(item) for key, item in batch.items()}
-    return Tensor((1, *batch.shape[1:]), batch.dtype) if isinstance(batch, Tensor) and batch.shape else batch
+def _one_by_one(item: Value) -> Value:
+    """Return a tensor whose first size, which is 1, is known."""
+    return Tensor((1, *item.shape[1:]), item.dtype) if isinstance(item, Tensor) and item.shape else item
 
 
 def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str) -> list[Value]:
@@ -248,7 +234,7 @@ def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str)
 def _of_feeds(files: Mapping[str, str], values: dict[str, Value]) -> Value:
     """Return what `create_feeds` of the static model declares, or None."""
     run = _machine(files, None)
-    with contextlib.suppress(Stop, SyntaxError, Refuse, *FAILURES), _executing(run):
+    with contextlib.suppress(Stop, SyntaxError, Refuse, *FAILURES):
         module = load(run, STATIC, files[STATIC])
         cls = module.names.get(_FEEDS)
         if isinstance(cls, Class):
@@ -264,3 +250,74 @@ def _free(item: Tensor, size: int | None) -> Tensor:
     """Return a tensor whose first size varies if it is that of a batch."""
     fixed = item.shape and item.shape[0] is not None and item.shape[0] == size
     return Tensor((None, *(item.shape or ())[1:]), item.dtype) if fixed else item
+
+
+_STATE = Path("/proc/self/statm")
+EXTRA = 2 * 1024**3  #: bytes of address space beyond what the process has
+
+
+@contextlib.contextmanager
+def bounded_memory(extra: int = EXTRA) -> Iterator[None]:
+    """Limit the address space of this process while a program is executed; beyond it Python raises MemoryError."""
+    try:
+        used = int(_STATE.read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        yield  # this system does not tell
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = used + extra
+    if hard == resource.RLIM_INFINITY or wanted < hard:
+        bound = wanted if soft == resource.RLIM_INFINITY else min(soft, wanted)
+        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+_DTYPES = words("bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128")
+
+
+def collate(samples: list[Value], batched: bool) -> Value:
+    """Return the batch of samples: tensors, in the lists or dicts that the samples are.
+
+    Args:
+        samples: at least one sample, each of the same structure.
+        batched: whether each is a batch, whose first dimension is the batch's; else a dimension is added in front.
+
+    Raises:
+        Refuse: an item is neither a number nor an array, or the samples differ in structure.
+    """
+    first = samples[0]
+    if isinstance(first, np.ndarray | np.generic | numbers.Number):
+        return _tensor(samples, batched)
+    if isinstance(first, dict):
+        if any(not isinstance(item, dict) or item.keys() != first.keys() for item in samples):
+            raise Refuse("the samples of the reader are dicts with different keys")
+        return {key: collate([item[key] for item in samples], batched) for key in first}
+    if isinstance(first, list | tuple):
+        if any(not isinstance(item, list | tuple) or len(item) != len(first) for item in samples):
+            raise Refuse("the samples of the reader are lists of different lengths")
+        return [collate(list(items), batched) for items in zip(*samples, strict=True)]
+    raise Refuse(f"the reader gives {type(first).__name__}, which is no number or array")
+
+
+def _tensor(items: list[Value], batched: bool) -> Tensor:
+    arrays = [np.asarray(item) for item in items if isinstance(item, np.ndarray | np.generic | numbers.Number)]
+    if len(arrays) != len(items):
+        raise Refuse("the samples of the reader differ in structure")
+    kinds = {item.dtype for item in arrays}
+    dtype = (np.result_type(*kinds) if all(kind.name in _DTYPES for kind in kinds) else next(iter(kinds))).name
+    if dtype not in _DTYPES:
+        raise Refuse(f"the reader gives an array of dtype `{dtype}`, which is no tensor")
+    shape = _common([item.shape for item in arrays])
+    if shape is None:
+        return Tensor(None, dtype)
+    return Tensor((None, *shape[1:]) if batched and shape else shape if batched else (None, *shape), dtype)
+
+
+def _common(shapes: list[tuple[int, ...]]) -> Shape | None:
+    """Return the shape with None where the sizes differ; None if the ranks differ."""
+    if len({len(shape) for shape in shapes}) > 1:
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True))

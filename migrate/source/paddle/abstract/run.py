@@ -14,7 +14,6 @@ from typing import ClassVar
 from numpy.random import RandomState
 
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.lasting import Lasting
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -35,6 +34,8 @@ from migrate.source.paddle.abstract.values import (
     Value,
     Weight,
     mentions,
+    tensors_in,
+    words,
 )
 from migrate.source.paddle.layers import items
 from migrate.source.paddle.ops.spec import Op
@@ -95,18 +96,6 @@ class Site:
     form: int = 0
     mixed: bool = False  #: executed with another op, or with something that is not a tensor, as well
     fixed: bool = False  #: whether an answer must be written, because what is written might give another
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What an execution has recorded up to some point."""
-
-    problems: dict[Place, Problem]
-    sites: dict[Place, Site]
-    loops: set[Place]
-    checks: set[Place]
-    plain: set[Place]
-    executed: set[Place]
 
 
 @dataclass(frozen=True)
@@ -232,17 +221,15 @@ class Run(ABC):
         site.mixed |= site.form != int(truth)
         return truth
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> Mapping[str, Value]:
         """Return what was recorded so far."""
+        sets = {name: set(getattr(self, name)) for name in ("loops", "checks", "plain", "executed")}
         sites = {place: replace(site) for place, site in self.sites.items()}
-        kept = set(self.loops), set(self.checks), set(self.plain), set(self.executed)
-        return Recorded(dict(self.problems), sites, *kept)
+        return {"problems": dict(self.problems), "sites": sites, **sets}
 
-    def restore(self, recorded: Recorded) -> None:
+    def restore(self, recorded: Mapping[str, Value]) -> None:
         """Forget what was recorded since `recorded` was made."""
-        self.problems, self.sites = recorded.problems, recorded.sites
-        self.loops, self.checks = recorded.loops, recorded.checks
-        self.plain, self.executed = recorded.plain, recorded.executed
+        vars(self).update(recorded)
 
     def record_plain(self, node: ast.AST) -> None:
         """Record that a call or an operator was executed on other values than tensors."""
@@ -324,3 +311,43 @@ class Run(ABC):
     @abstractmethod
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value."""
+
+
+#: Ops whose results do not depend on their operands, or through which no gradient flows.
+_CUTS = words(
+    "paddle.Tensor.detach paddle.Tensor.numpy paddle.to_tensor paddle.ones_like paddle.zeros_like "
+    "paddle.full_like paddle.empty_like paddle.bernoulli paddle.multinomial paddle.nn.functional.one_hot"
+)
+
+
+def derive(result: Value, given: Value, op: str = "") -> None:
+    """Record that the tensors in a result were computed from those in `given`."""
+    inputs = tuple(tensors_in(given))
+    _extend(result, inputs)
+    if op in _CUTS:
+        return
+    known = set(map(id, inputs))
+    for leaf in tensors_in(result):
+        if id(leaf) not in known:
+            leaf.sources = inputs if not leaf.sources else (*leaf.sources, *inputs)
+
+
+def _extend(result: Value, inputs: tuple[Tensor, ...]) -> None:
+    """Record what the unknown sizes of a result are, where its op has not: as those of the inputs, if all are alike."""
+    given = {one.extent or 1 for one in inputs if one.shape is None or None in one.shape}
+    for leaf in tensors_in(result):
+        if leaf.extent is None and leaf.shape is not None and None in leaf.shape and given - {1}:
+            leaf.extent = given.pop() if len(given) == 1 else object()
+
+
+def reached(results: Iterable[Tensor]) -> set[int]:
+    """Return the ids of all tensors that get a gradient from one of `results`."""
+    seen: set[int] = set()
+    waiting = list(results)
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen or item.stopped or not (item.floating or item.dtype is None):
+            continue
+        seen.add(id(item))
+        waiting.extend(item.sources)
+    return seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,6 +16,11 @@ Shape: TypeAlias = tuple[int | None, ...]  #: None is a size that is known only 
 #: as that of the elements that a mask chooses.
 Extent: TypeAlias = Any
 Span: TypeAlias = tuple[int, int, int, int]  #: line and column of the start and the end; columns in characters
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, such as names in a table."""
+    return frozenset(text.split())
 
 
 class Refuse(Exception):
@@ -341,3 +346,23 @@ def mentions(value: Value, kind: Any) -> bool:
     if isinstance(value, slice):
         return any(mentions(item, kind) for item in (value.start, value.stop, value.step))
     return isinstance(value, dict) and mentions([*value.values()], kind)
+
+
+def tensors_in(value: Value, kind: Any = Tensor) -> Iterator[Any]:
+    """Yield the tensors, or what else is of a kind, in nested lists, tuples, dicts and slices, in order."""
+    if isinstance(value, kind):
+        yield value
+    elif isinstance(value, list | tuple | Mapping | slice):
+        inner = [value.start, value.stop, value.step] if isinstance(value, slice) else value
+        for item in inner.values() if isinstance(inner, Mapping) else inner:
+            yield from tensors_in(item, kind)
+
+
+def mapped(function: Callable[..., Any], *nested: Value) -> Value:
+    """Return nested lists and dicts like the first of `nested`, with `function` of what each has at the same place."""
+    first = nested[0]
+    if isinstance(first, Mapping):
+        return {key: mapped(function, *(items[key] for items in nested)) for key in first}
+    if isinstance(first, list | tuple):
+        return [mapped(function, *items) for items in zip(*nested, strict=True)]
+    return function(*nested)

@@ -50,7 +50,8 @@ def missing(tree: ast.Module) -> dict[str, Use]:
     What a `try` with handlers reads is left out: the program goes on without it.
     """
     lacked: dict[str, Use] = {}
-    tried = _tried(tree)
+    tries = (node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers)
+    tried = {id(part) for node in tries for statement in node.body for part in ast.walk(statement)}
     for use in sorted(uses(tree), key=lambda use: not use.certain):
         name = _lacked(use.dotted) if id(use.node) not in tried else ""
         if name:
@@ -93,11 +94,6 @@ def _later(tree: ast.Module) -> set[int]:
             bodies = [*node.body, *node.orelse]
         later.update(id(part) for body in bodies for part in ast.walk(body))
     return later
-
-
-def _tried(tree: ast.Module) -> set[int]:
-    tries = (node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers)
-    return {id(part) for node in tries for statement in node.body for part in ast.walk(statement)}
 
 
 def close_to(dotted: str) -> tuple[str, ...]:

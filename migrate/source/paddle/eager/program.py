@@ -14,11 +14,11 @@ from migrate.report.model import Applicability, Finding, Location, State, TableR
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.modules import imported_modules, imports_of
 from migrate.source.paddle.eager.names import PADDLE, close_to, missing, uses
+from migrate.source.paddle.report.folder_findings import KIND, applied, table_record
 from migrate.source.settings.options import Options
 from migrate.targets.switches import Switches
 
 RULE = "paddle-program"
-KIND = "paddle"
 _FACADE = "runtime.compat.paddle"
 #: The value of `--unbucket` that stands for all tables.
 ALL = "all"
@@ -48,8 +48,7 @@ _OTHERWISE = f"compute it with other functions of Paddle or with NumPy, or leave
 
 def is_of_paddle_1(text: str) -> bool:
     """Whether a file uses an interface that Paddle has given up."""
-    given_up = tuple(f"{name}." for name in _WHOLE[:2])
-    return any(f"{use.dotted}.".startswith(given_up) for use in uses(ast.parse(text)))
+    return _has_any_of(ast.parse(text), _WHOLE[:2])
 
 
 def of_graphs(path: str, text: str, siblings: Mapping[str, str]) -> SourceResult | None:
@@ -118,17 +117,11 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     frees = ALL in options.unbucket
     written = [_INSTALL + (f" as {name}" if name != "install" else ""), "", f"{name}({'unbucket=True' * frees})"]
     converted = "".join([*lines[: first - 1], *(f"{line}{end}" for line in written), *lines[first - 1 :]])
-    finding = Finding(
-        rule=RULE,
-        subject="import",
-        state=State.APPLIED,
-        location=where,
-        message=f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is"
-        + "; int64 ids that it divides by the rows of an embedding get rows of their own" * frees,
-        applicability=Applicability.CHANGES_VALUES if frees else Applicability.EXACT,
-        before=lines[first - 1].strip(),
-        after="; ".join(line for line in written if line),
-    )
+    message = f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is"
+    message += "; int64 ids that it divides by the rows of an embedding get rows of their own" * frees
+    after = "; ".join(line for line in written if line)
+    finding = applied(RULE, "import", where, message, before=lines[first - 1].strip(), after=after)
+    finding = replace(finding, applicability=Applicability.CHANGES_VALUES) if frees else finding
     tables = [use.node for use in uses(tree) if use.dotted == _EMBEDDING]
     records = tuple(_record(path, node, finding.applicability) for node in _calls(tree, tables))
     findings = [finding, *problems, *(_table(path, record) for record in records)]
@@ -194,22 +187,18 @@ def _beside(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str])
             other = ast.parse(siblings[file])
         except SyntaxError:
             continue
-        if _is_whole(other) or any(_packages(file, siblings[file], other, siblings)):
-            yield _unsupported(
-                _place(path, first),
-                f"the program imports `{file}`",
-                "that file stays with Paddle, and both cannot be in one process",
-                "read the finding of that file",
-                _line(text, first),
-            )
+        if _has_any_of(other, _WHOLE) or any(_packages(file, siblings[file], other, siblings)):
+            reason = "that file stays with Paddle, and both cannot be in one process"
+            texts = f"the program imports `{file}`", reason, "read the finding of that file"
+            yield _unsupported(_place(path, first), *texts, _line(text, first))
             return
         left += [(deeper, first) for deeper, _ in imported_modules(other)]
 
 
-def _is_whole(tree: ast.Module) -> bool:
-    """Whether a file is of a kind of programs that stay as a whole."""
-    kinds = tuple(f"{kind}." for kind in _WHOLE)
-    return any(f"{use.dotted}.".startswith(kinds) for use in uses(tree))
+def _has_any_of(tree: ast.Module, kinds: Iterable[str]) -> bool:
+    """Whether a file uses a name of one of these kinds of programs."""
+    starts = tuple(f"{kind}." for kind in kinds)
+    return any(f"{use.dotted}.".startswith(starts) for use in uses(tree))
 
 
 def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
@@ -219,15 +208,11 @@ def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str
         own = any(other.split("/")[0].removesuffix(".py") == top for other in siblings)
         if top != PADDLE and top.startswith(_OVER_PADDLE) and not own and top not in reported:
             reported.add(top)
-            yield _unsupported(
-                _place(path, node),
-                f"`{top}` is a package over Paddle",
-                "its own code needs Paddle itself, which cannot be in a process with the façade"
-                if top != _PGL
-                else "its graphs need Paddle itself, so programs for graphs stay with Paddle",
-                f"write what the program takes from `{top}` with `paddle.nn` and NumPy: supported is {_SUPPORTED}",
-                _line(text, node),
-            )
+            reason = "its own code needs Paddle itself, which cannot be in a process with the façade"
+            reason = "its graphs need Paddle itself, so programs for graphs stay with Paddle" if top == _PGL else reason
+            action = f"write what the program takes from `{top}` with `paddle.nn` and NumPy: supported is {_SUPPORTED}"
+            message = f"`{top}` is a package over Paddle"
+            yield _unsupported(_place(path, node), message, reason, action, _line(text, node))
 
 
 def _lacking(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
@@ -244,13 +229,8 @@ def _lacking(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
         reported.add(kind)
         close = "".join(f"use `{other}`, or " for other in close_to(name))
         reason, action = _KINDS.get(kind, (f"`{_FACADE}`, on which such a program runs, does not have it", ""))
-        finding = _unsupported(
-            _place(path, use.node),
-            f"the program uses `{name}`",
-            reason,
-            action or close + _OTHERWISE,
-            _line(text, use.node),
-        )
+        place, before = _place(path, use.node), _line(text, use.node)
+        finding = _unsupported(place, f"the program uses `{name}`", reason, action or close + _OTHERWISE, before)
         if use.certain or kind in _WHOLE:
             yield finding
         else:
@@ -288,15 +268,12 @@ def _calls(tree: ast.Module, functions: Iterable[ast.AST]) -> Iterator[ast.Call]
 
 
 def _one_of_all(path: str, record: TableRecord) -> Finding:
-    return Finding(
-        RULE,
-        "table",
-        State.NOTED,
-        record.location,
+    texts = (
         f"`{record.name}` keeps the buckets of its ids",
         "only a run shows which embeddings get ids that the program divides",
         "give `--unbucket all`; the log then says of each embedding whether its ids have rows of their own",
     )
+    return Finding(RULE, "table", State.NOTED, record.location, *texts)
 
 
 def _record(path: str, call: ast.Call, applicability: Applicability | None) -> TableRecord:
@@ -308,26 +285,12 @@ def _record(path: str, call: ast.Call, applicability: Applicability | None) -> T
             for place, name in enumerate(("num_embeddings", "embedding_dim"))
         )
     )
-    return TableRecord(
-        name=f"embedding at line {call.lineno}",
-        location=_place(path, call),
-        verdict=State.APPLIED,
-        applicability=applicability,
-        dim=dim,
-        rows=rows,
-        initializer="",
-        optimizer="",
-    )
+    where = _place(path, call)
+    return table_record(f"embedding at line {call.lineno}", where, rows, dim, applicability=applicability)
 
 
 def _table(path: str, record: TableRecord) -> Finding:
-    return Finding(
-        rule="paddle-embedding",
-        subject="table",
-        state=State.APPLIED,
-        location=record.location,
-        message=f"an embedding [{record.rows}, {record.dim}] is a table that grows, unless the run reads its whole "
-        "matrix or moves every row",
-        applicability=record.applicability,
-        table=record.name,
-    )
+    message = f"an embedding [{record.rows}, {record.dim}] is a table that grows, unless the run reads its whole "
+    message += "matrix or moves every row"
+    finding = applied("paddle-embedding", "table", record.location, message, table=record.name)
+    return replace(finding, applicability=record.applicability)

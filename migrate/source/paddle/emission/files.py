@@ -12,8 +12,7 @@ import libcst as cst
 from migrate.source.paddle.abstract.modules import dotted_name, imported_names, imports_of
 from migrate.source.paddle.abstract.program import Program, trainer_class
 from migrate.source.paddle.abstract.values import Module, Span
-from migrate.source.paddle.emission.imports import framework_names, rebound, references
-from migrate.source.paddle.emission.names import Names, names_for
+from migrate.source.paddle.emission.names import Names, framework_names, names_for, rebound, references
 from migrate.source.paddle.emission.rewriter import Facts, Start, rewrite
 from migrate.source.paddle.emission.tables import dense_places, given_up, table_places
 
@@ -93,7 +92,7 @@ def _with_wanted(file: cst.Module, names: Names) -> cst.Module:
     if "tensorflow" in names.used:
         wanted.append(f"import tensorflow.compat.v1 as {names.tensorflow}")
     if "layers" in names.used:
-        wanted.append("from runtime import nn" + ("" if names.layers == "nn" else f" as {names.layers}"))
+        wanted.append(f"from runtime import {names.imported}")
     if not wanted:
         return file
     body = list(file.body)

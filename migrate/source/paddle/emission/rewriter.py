@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from migrate.source.paddle.abstract.definitions.decorators import WITHOUT_EFFECT
+from migrate.source.paddle.abstract.definitions.classes import WITHOUT_EFFECT
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Span
-from migrate.source.paddle.emission import nodes, templates
+from migrate.source.paddle.emission import templates
 from migrate.source.paddle.emission.names import HOMES, Names
 from migrate.source.paddle.ops import registry
 from migrate.source.syntax.node_index import nodes_in
@@ -63,13 +63,12 @@ class Rewriter(cst.CSTTransformer):
         span = self._span(original_node)
         site = self.facts.sites.get(span)
         if span in self.facts.dense:
-            return nodes.with_argument(updated_node, "table", "False")
+            return templates.with_argument(updated_node, "table", "False")
         if span in self.facts.ruled:
             rules = [self.facts.rules] if self.facts.rules else []
-            rules += (
-                [f"base_buckets={nodes.argument(updated_node, 'num_embeddings')}"] if span in self.facts.freed else []
-            )
-            return nodes.with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({', '.join(rules)})")
+            if span in self.facts.freed:
+                rules.append(f"base_buckets={templates.argument(updated_node, 'num_embeddings')}")
+            return templates.with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({', '.join(rules)})")
         if site is None:
             return self._constant(original_node, updated_node)
         if site.kind == "answer":
@@ -155,7 +154,7 @@ class Rewriter(cst.CSTTransformer):
             return updated_node
         if site.mixed:
             self.facts.refused[span] = "in one call this is an item of a tensor, in another of a list; write two lines"
-        index = nodes.index(updated_node)
+        index = templates.index(updated_node)
         return templates.of_helper(
             self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index)
         )
@@ -261,7 +260,8 @@ class Rewriter(cst.CSTTransformer):
             return cst.parse_expression(self.names.nn("data.array"))
         if (op := registry.find(dotted)) is not None:
             return cst.parse_expression(self.names.helper(op.functional))
-        spelled = self.names.kept(dotted) if not dotted.rpartition(".")[2].islower() or nodes.function(dotted) else None
+        is_name = not dotted.rpartition(".")[2].islower() or templates.is_function(dotted)
+        spelled = self.names.kept(dotted) if is_name else None
         return updated if spelled is None else cst.parse_expression(spelled)
 
     def _dotted(self, node: cst.BaseExpression) -> str | None:
@@ -270,7 +270,7 @@ class Rewriter(cst.CSTTransformer):
             known = node.value in self.facts.imports and self._span(node)[:2] in self.facts.references
             return registry.canonical(self.facts.imports[node.value]) if known else None
         if isinstance(node, cst.Attribute):
-            if (text := nodes.text(node)) in self.facts.imports:  # of another file of the model
+            if (text := templates.text(node)) in self.facts.imports:  # of another file of the model
                 return registry.canonical(self.facts.imports[text])
             parent = self._dotted(node.value)
             return registry.canonical(f"{parent}.{node.attr.value}") if parent else None
@@ -311,12 +311,12 @@ class Rewriter(cst.CSTTransformer):
             return cst.SimpleStatementLine([cst.Pass()], updated_node.leading_lines, comment)
         if self._is_dead(original_node.body):
             self._note(original_node, original_node.test, "")
-            updated_node = updated_node.with_changes(body=nodes.raising(updated_node.body))
+            updated_node = updated_node.with_changes(body=templates.raising(updated_node.body))
         other = original_node.orelse
         if isinstance(other, cst.Else) and isinstance(updated_node.orelse, cst.Else) and self._is_dead(other.body):
             self._note(other, original_node.test, "not ")
             updated_node = updated_node.with_changes(
-                orelse=updated_node.orelse.with_changes(body=nodes.raising(updated_node.orelse.body))
+                orelse=updated_node.orelse.with_changes(body=templates.raising(updated_node.orelse.body))
             )
         return updated_node
 
@@ -329,7 +329,7 @@ class Rewriter(cst.CSTTransformer):
             return updated_node
         if self._start(original_node.body) not in self.facts.stopped:
             self.facts.notes[self._span(original_node)] = f"`{original_node.name.value}` {_NOT_REACHED}"
-        return updated_node.with_changes(body=nodes.raising(updated_node.body))
+        return updated_node.with_changes(body=templates.raising(updated_node.body))
 
     def _start(self, body: cst.BaseSuite) -> Start:
         place = self.get_metadata(PositionProvider, body.body[0]).start
@@ -358,22 +358,22 @@ class Rewriter(cst.CSTTransformer):
         return False
 
     def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.RemovalSentinel:
-        kept = [item for item in updated_node.names if not nodes.of_paddle(item.name)]
+        kept = [item for item in updated_node.names if not templates.of_paddle(item.name)]
         if len(kept) == len(updated_node.names):
             return updated_node
-        return updated_node.with_changes(names=nodes.last_without_comma(kept)) if kept else cst.RemoveFromParent()
+        return updated_node.with_changes(names=templates.last_without_comma(kept)) if kept else cst.RemoveFromParent()
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom | cst.RemovalSentinel:
-        if updated_node.module is not None and not updated_node.relative and nodes.of_paddle(updated_node.module):
+        if updated_node.module is not None and not updated_node.relative and templates.of_paddle(updated_node.module):
             return cst.RemoveFromParent()
         if isinstance(updated_node.names, cst.ImportStar):
             return updated_node
         kept = [item for item in updated_node.names if not self._gone(item)]
         if len(kept) == len(updated_node.names):
             return updated_node
-        return updated_node.with_changes(names=nodes.last_without_comma(kept)) if kept else cst.RemoveFromParent()
+        return updated_node.with_changes(names=templates.last_without_comma(kept)) if kept else cst.RemoveFromParent()
 
     def _gone(self, item: cst.ImportAlias) -> bool:
         """Whether a name that another file of the model imported from Paddle is taken from there."""

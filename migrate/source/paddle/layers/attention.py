@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Container, Layer, LayerValue, Refuse, Tensor, Value
-from migrate.source.paddle.layers.dropout import SPECS as DROPOUTS
-from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.layers.basic import DROPOUT, LINEAR
 from migrate.source.paddle.layers.normalization import LAYER_NORM
 from migrate.source.paddle.layers.spec import Caller, LayerSpec, Sublayers, called, check_float, positive
 from migrate.source.paddle.ops.spec import Arguments
-
-DROPOUT = DROPOUTS[0]
 
 
 def _projections(bound: Arguments) -> Sublayers:
@@ -71,15 +68,10 @@ def _like_src(layer: Layer, positional: list[Value], keywords: Mapping[str, Valu
     if not isinstance(x, Tensor) or bound["cache"] is not None:
         raise Refuse(f"`{layer.name}` takes a tensor, and is supported without a cache")
     check_float(layer, x)
-    size = _model_size(layer)
+    size = layer.arguments.get("encoder_layer", layer).arguments["d_model"]
     if x.shape is not None and (len(x.shape) != 3 or x.shape[2] not in (None, size)):
         raise Refuse(f"the input of `{layer.name}` of size {size} has the shape {list(x.shape)}, which does not fit")
     return Tensor(x.shape, x.dtype)
-
-
-def _model_size(layer: Layer) -> Value:
-    first = layer.arguments.get("encoder_layer", layer)
-    return first.arguments["d_model"]
 
 
 def _stack(bound: Arguments) -> Sublayers:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Layer, Refuse, Tensor, Value, Weight
 from migrate.source.paddle.layers.spec import Call, Caller, LayerSpec, Weights, one_float, positive, weight_and_bias
+from migrate.source.paddle.ops.activation import over_last
 from migrate.source.paddle.ops.spec import Arguments
 
 
@@ -62,14 +63,7 @@ def _by_channel(size: str, layout: str, *ranks: int) -> Call:
 
 
 def _over_last(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
-    x, sizes = one_float(layer, positional, keywords), _sizes(layer.arguments)
-    if x.shape is not None:
-        last = x.shape[max(len(x.shape) - len(sizes), 0) :]
-        if len(last) < len(sizes) or any(a not in (None, b) for a, b in zip(last, sizes, strict=True)):
-            raise Refuse(
-                f"the input of an `nn.LayerNorm` over {sizes} has the shape {list(x.shape)}, which does not fit"
-            )
-    return Tensor(x.shape, x.dtype)
+    return over_last({"x": one_float(layer, positional, keywords), **layer.arguments})
 
 
 _BATCH = (

@@ -10,23 +10,21 @@ from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import dotted_name, imported_modules, imported_names, imports_of
-from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
+from migrate.source.paddle.abstract.values import Described, Layer, Span, Value, words
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.layers import functions
-from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.layers.basic import LINEAR
 from migrate.source.paddle.one_hot.module import reserved, scope_name
 from migrate.source.paddle.one_hot.program import Program
-from migrate.source.paddle.ops import drawing, registry
+from migrate.source.paddle.ops import creation, registry
 
 _PLAIN_DUNDERS = frozenset({"__init__", "__doc__", "__repr__", "__str__", "__all__"})
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NAME_RULE = "names of TensorFlow variables consist of ASCII letters, digits, `_` and `-`"
 #: Names that the converted layers use.
-RESERVED_ATTRIBUTES = frozenset(
-    [
-        *("path", "columns", "name_layers", "create_variables", "input_layers", "table_layers", "embedding_tables"),
-        *("emb_dim", "embedding_initializer", "_sub_layers", "build", "named_weights"),
-    ]
+RESERVED_ATTRIBUTES = words(
+    "path columns name_layers create_variables input_layers embedding_tables emb_dim embedding_initializer "
+    "_sub_layers build named_weights"
 )
 #: Layers that hold nothing, and compute the same in training and evaluation.
 _PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith("PReLU")} | {
@@ -34,7 +32,7 @@ _PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith
     "paddle.nn.Identity",
 }
 _STATIC_INPUTS = {"paddle.static.data"}
-_RANDOM = {op.name for op in drawing.OPS}
+_RANDOM = {op.name for op in creation.DRAWN}
 #: Arguments of `ParamAttr` that change how a parameter trains -> their defaults.
 _TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_model_average": True, "need_clip": True}
 
@@ -251,10 +249,7 @@ def _check_random(program: Program) -> None:
     node, files = program.loss.node, {program.net.path: program.net, program.loss.module.path: program.loss.module}
     for (path, span), site in list(program.run.sites.items()):
         converted = path == program.net.path or node.lineno <= span[0] <= (node.end_lineno or 0)
-        if path in files and converted and site.op is not None and _is_random(site.op.name):
-            told = f"`{site.op.name}` draws random numbers, which is not supported in a model with a one-hot input"
+        name = site.op.name if site.op is not None and path in files and converted else ""
+        if name in _RANDOM or "dropout" in name or name.endswith(("gumbel_softmax", "rrelu")):
+            told = f"`{name}` draws random numbers, which is not supported in a model with a one-hot input"
             program.run.problem_at(files[path], span, told)
-
-
-def _is_random(name: str) -> bool:
-    return name in _RANDOM or "dropout" in name or name.endswith(("gumbel_softmax", "rrelu"))

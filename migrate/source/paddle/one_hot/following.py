@@ -17,16 +17,25 @@ from migrate.schema import Schema
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import CLASS, go_through, settings, trainer_class
-from migrate.source.paddle.abstract.values import Class, Function, Item, Module, OneHot, Stop, Tensor, Value
+from migrate.source.paddle.abstract.values import (
+    Class,
+    Function,
+    Item,
+    Module,
+    OneHot,
+    Stop,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+)
 from migrate.source.paddle.layers.items import batch, items_in
 from migrate.source.paddle.model_files import TRAINER
-from migrate.source.paddle.one_hot import consistency
 from migrate.source.paddle.one_hot import model as models
 from migrate.source.paddle.one_hot import trainer as default_trainer
-from migrate.source.paddle.one_hot.labels import only_classes, plain_label
-from migrate.source.paddle.one_hot.optimizer import optimizer_of
 from migrate.source.paddle.one_hot.program import Program
-from migrate.source.paddle.one_hot.watched import LossCall, Watched
+from migrate.source.paddle.one_hot.trainer import only_classes, plain_label
+from migrate.source.paddle.one_hot.watched import LossCall, Watched, optimizer_of
 
 CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS = "create_model", "create_optimizer", "create_loss"
 TRAIN, INFER = "train_forward", "infer_forward"
@@ -143,11 +152,11 @@ class _Following(Program):
 
     def _run_model(self) -> None:
         run, schema, size = self.run, self.schema, self.schema.input.size
-        consistency.check_sizes(self)
+        check_sizes(self)
         result = run.run_model(OneHot((None, size)) if schema.input.sparse else Tensor((None, size)))
         self.written = frozenset(run.lasting.written)
-        consistency.check_input_name(self)
-        consistency.check_outputs(self, result)
+        check_input_name(self)
+        check_outputs(self, result)
         loss = self.method(CREATE_LOSS)
         if self.method(TRAIN) is not None and loss is not None:
             return
@@ -283,3 +292,79 @@ def _output_order(step: _Step, names: list[str], outputs: int) -> list[int] | No
         return every if indices[0] == every else None
     plain = [index for index in indices if isinstance(index, int)]
     return plain if sorted(plain) == every and len(plain) == len(indices) else None
+
+
+def check_sizes(program: Program) -> None:
+    """Raise `MigrateError` if no layer can read the input."""
+    size = program.schema.input.size
+    sizes = {int(layer.arguments["in_features"]): layer for layer in program.linears}
+    if program.linears and size not in sizes:
+        first = program.linears[0]
+        raise MigrateError(
+            f"{program.schema.path}: `input.size` is {size}, but line {first.span[0]} of {program.shown} "
+            f"creates a layer for {first.arguments['in_features']} input columns; correct the schema or "
+            "`model.arguments`"
+        )
+
+
+def check_input_name(program: Program) -> None:
+    name = program.schema.input.name
+    found = program.run.model_class.find("forward")
+    wanted = found[0].args.args[1].arg if found and len(found[0].args.args) > 1 else name
+    if name and name != wanted:
+        raise MigrateError(
+            f"{program.schema.path}: `input.name` is `{name}`, but the parameter of `forward` of {program.name} is "
+            f"`{wanted}`; use that name or remove the key"
+        )
+
+
+def check_outputs(program: Program, result: Value) -> None:
+    """Keep what the model returns.
+
+    Raises:
+        Stop: it is not a list of tensors, or one of them is not known.
+    """
+    if mentions(result, Unknown):
+        raise Stop
+    program.returns_list = isinstance(result, list | tuple)
+    outputs = list(result) if program.returns_list else [result]
+    if outputs and all(isinstance(item, Tensor) and not isinstance(item, OneHot) for item in outputs):
+        program.outputs = outputs
+        for item in outputs:
+            _check_output(program, item)
+        _check_tasks(program)
+        return
+    _not_returned(program, "`forward` must return tensors or a list of them")
+    raise Stop
+
+
+def _not_returned(program: Program, told: str) -> None:
+    found = program.run.model_class.find("forward")
+    program.run.problem_in(program.net, found[0] if found else program.run.model_class.node, told)
+
+
+def _check_output(program: Program, output: Tensor) -> None:
+    """Record a problem for an output from which the loss and predictions of the schema cannot be made."""
+    if not output.shape:
+        what = "a scalar" if output.shape == () else "a tensor whose rank is not known"
+        _not_returned(program, f"`forward` returns {what}; the first dimension of an output must be the batch")
+    elif output.dtype != "float32":
+        _not_returned(program, f"`forward` returns {output.dtype}; outputs must be float32")
+
+
+def _check_tasks(program: Program) -> None:
+    """Raise `MigrateError` if the schema's tasks do not match the model's outputs."""
+    schema, outputs = program.schema, program.outputs
+    for task in schema.tasks:
+        if task.output >= len(outputs):
+            raise MigrateError(
+                f"{schema.path}: task `{task.name}` uses output {task.output}, but {program.name} returns "
+                f"{len(outputs)}; correct `tasks` (outputs count from 0)"
+            )
+        shape = outputs[task.output].shape
+        width = shape[-1] if shape is not None and len(shape) > 1 else None
+        if width is not None and task.loss != "square_error" and task.positive >= width:
+            raise MigrateError(
+                f"{schema.path}: task `{task.name}` uses column {task.positive} of output {task.output}, which has "
+                f"{width}; correct `positive` (columns count from 0)"
+            )

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.source.paddle.abstract.values import Class, Module, Value
-from migrate.source.paddle.one_hot.optimizer import is_plain
 from migrate.source.paddle.ops import registry
 
 
@@ -80,3 +79,12 @@ def _check(schema: Schema, cls: Class, names: list[str], required: list[str], gi
     for name in required:
         if name not in given:
             raise MigrateError(f"{schema.path}: `model.arguments` has no value for `{name}` of {cls.name}; add it")
+
+
+def is_plain(value: Value) -> bool:
+    """Return whether a value consists only of Python values, also inside lists, tuples and dicts."""
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    return value is None or isinstance(value, bool | int | float | str | range)

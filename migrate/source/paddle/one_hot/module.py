@@ -8,29 +8,23 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from migrate.source.paddle.abstract.values import words
 from migrate.source.paddle.emission.names import Names
-from migrate.source.paddle.one_hot import standalone
-from migrate.source.paddle.one_hot.layout import WIDTH, prologue
-from migrate.source.paddle.one_hot.names import OwnNames
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.sdk_tables import SdkText
+from migrate.source.paddle.one_hot.standalone import OwnNames, definition
 
 _FUTURE = "from __future__ import annotations"
-_OWN = frozenset({*standalone.NAMES, "with_fan", *standalone.HELPERS.values()})
-_OWN |= {"place_side_by_side", "group_by_initializer"}
 _NOTHING = SdkText()
-_RESERVED = frozenset(
-    {
-        *("tf", "create_table", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
-        *("Any", "Iterable", "Iterator", "Sequence"),
-        *("sparse_keys", "create_embedding_table", "build_model", "create_loss"),
-    }
+_RESERVED = words(
+    "tf create_table SPARSE_FEATURES SPARSE_OFFSETS SPARSE_ROWS DENSE_SIZE Any Iterable Iterator Sequence "
+    "sparse_keys create_embedding_table build_model create_loss"
 )
 
 
 def reserved(names: Names) -> frozenset[str]:
     """Return the names that a converted module binds itself."""
-    return _RESERVED | (_OWN if isinstance(names, OwnNames) else {names.layers})
+    return _RESERVED | {names.layers}
 
 
 def scope_name(class_name: str) -> str:
@@ -42,17 +36,12 @@ def scope_name(class_name: str) -> str:
 
 
 def assemble(
-    program: Program,
-    rewritten: cst.Module,
-    names: Names,
-    expressions: list[str],
-    loss: str,
-    sdk: SdkText = _NOTHING,
+    program: Program, rewritten: cst.Module, names: Names, expressions: list[str], loss: str, sdk: SdkText = _NOTHING
 ) -> str:
     """Return the text of the converted module.
 
     Its layers are those of `runtime.nn` and share one table, whose columns have different initializers. For a target
-    without such tables (`names` without `runtime.nn`), the layers stand in the file, and there is one table per
+    without such tables (`OwnNames`), a class in the file has what it uses of `runtime.nn`, and there is one table per
     initializer: those of `embedding_tables()` of the model, which `sdk` or the program creates.
 
     Args:
@@ -63,17 +52,14 @@ def assemble(
         loss: the text of `create_loss`.
         sdk: what the file needs of an SDK.
     """
-    own = isinstance(names, OwnNames)
-    used = names.used | ({"place_side_by_side", "group_by_initializer"} if expressions else set())
-    body = rewritten.with_changes(
-        body=[_finish_model(program, item, expressions, "" if own else names.module()) for item in rewritten.body]
-    )
+    own, nn = isinstance(names, OwnNames), names.module()
+    body = rewritten.with_changes(body=[_finish_model(program, item, expressions, nn, own) for item in rewritten.body])
     head, rest = _split_at_imports(body)
-    parts = [*prologue(program, expressions, names, sdk.imports), *(standalone.definitions(used) if own else ())]
-    parts += [rest.strip("\n"), loss]
+    parts = [rest.strip("\n"), loss]
     parts += [_create_table(program)] if expressions and not own else []
-    parts += [sdk.functions]
-    parts.append(_build_model(program, bool(expressions), "" if own else names.module()))
+    parts += [sdk.functions, _build_model(program, bool(expressions), nn)]
+    carried = [definition("\n".join(parts), nn)] if own else []
+    parts = [*prologue(program, expressions, names, sdk.imports), *carried, *parts]
     body_text = "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n"
     text = (_headed(head, body_text) + body_text).replace("\r\n", "\n")
     return text.replace("\n", rewritten.default_newline)
@@ -119,7 +105,9 @@ def _is_import(statement: cst.BaseStatement) -> bool:
     return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom)
 
 
-def _finish_model(program: Program, item: cst.BaseStatement, expressions: list[str], nn: str) -> cst.BaseStatement:
+def _finish_model(
+    program: Program, item: cst.BaseStatement, expressions: list[str], nn: str, own: bool
+) -> cst.BaseStatement:
     """Add code that joins the input layers to the model's constructor, and the method with their initial values."""
     if not isinstance(item, cst.ClassDef) or item.name.value != program.name:
         return item
@@ -129,10 +117,10 @@ def _finish_model(program: Program, item: cst.BaseStatement, expressions: list[s
     )
     init = methods[place]
     assert isinstance(init, cst.FunctionDef)
-    ending = _statements(_constructor_end(expressions, nn))
+    ending = _statements(_constructor_end(expressions, nn, own))
     methods[place] = init.with_changes(body=init.body.with_changes(body=[*init.body.body, *ending], footer=[]))
     if expressions:
-        method = cst.parse_module(_INITIALIZER_METHOD.format(nn=nn) if nn else _TABLES_METHOD).body[0]
+        method = cst.parse_module((_TABLES_METHOD if own else _INITIALIZER_METHOD).format(nn=nn)).body[0]
         methods.insert(place + 1, method.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
     return item.with_changes(body=item.body.with_changes(body=methods))
 
@@ -144,27 +132,18 @@ def _statements(text: str) -> Sequence[cst.BaseStatement]:
     return function.body.body
 
 
-def _constructor_end(expressions: list[str], nn: str) -> str:
-    naming = "" if nn else "self.name_layers()\n"
+def _constructor_end(expressions: list[str], nn: str, own: bool) -> str:
     if not expressions:
-        return f"\n{naming}self.input_layers = []\nself.emb_dim = 0\n"
+        return "\nself.input_layers = []\nself.emb_dim = 0\n"
     listed = ", ".join(expressions)
     if len(listed) > WIDTH - 30:
         listed = "\n    " + ",\n    ".join(expressions) + ",\n"
     single_list = len(expressions) == 1 and expressions[0].startswith("*")
     value = f"list({expressions[0][1:]})" if single_list else f"[{listed}]"
-    if not nn:
-        return (
-            "\n# These layers read the model input. The rows of their kernels that belong to\n"
-            "# sparse features are those of embedding tables, one for each initializer, with\n"
-            "# the layers' columns side by side.\n"
-            f"{naming}self.table_layers = group_by_initializer({value})\n"
-            "self.emb_dim = place_side_by_side([layer for layers in self.table_layers for layer in layers])\n"
-        )
+    tables = "\n# embedding tables, one for each initializer." if own else " one\n# embedding table."
     return (
         "\n# These layers read the model input. One lookup serves them all: the rows of their\n"
-        "# kernels that belong to sparse features stand side by side as the columns of one\n"
-        "# embedding table.\n"
+        f"# kernels that belong to sparse features stand side by side as the columns of{tables}\n"
         f"self.input_layers = {value}\n"
         f"self.emb_dim = {nn}.one_hot.side_by_side(self, self.input_layers, DENSE_SIZE)\n"
     )
@@ -180,7 +159,7 @@ def embedding_initializer(self) -> Any:
 _TABLES_METHOD = '''\
 def embedding_tables(self) -> list[tuple[int, Any]]:
     """Return (columns, initializer) of each table; their rows side by side are the embedding."""
-    return [(sum(layer.out_features for layer in layers), layers[0].weight_init) for layers in self.table_layers]
+    return {nn}.one_hot.tables(self.input_layers)
 '''
 
 
@@ -202,19 +181,8 @@ def _build_model(program: Program, factored: bool, nn: str) -> str:
     scope = scope_name(program.name)
     given = "dense_feature"
     if factored:
-        given = f"{nn}.one_hot.Input(dense_feature, embedding)" if nn else "(dense_feature, embedding)"
+        given = f"{nn}.one_hot.Input(dense_feature, embedding)"
     outputs = f"outputs = model({given})" if program.returns_list else f"outputs = [model({given})]"
-    built = f'''\
-    model.build("{scope}")
-    {outputs}'''
-    if not nn:
-        built = f'''\
-    with tf.variable_scope("{scope}", reuse=tf.AUTO_REUSE) as scope:
-        model.create_variables()
-        {outputs}'''
-    variable = "[weight.variable for weight in model.parameters()]"
-    if not nn:
-        variable = 'tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=scope.name + "/")'
     embedding = (
         "the rows of `sparse_keys(ids)`, summed over the features,\n            float [batch, model.emb_dim]"
         if factored
@@ -245,11 +213,12 @@ def build_model(
         [batch]), `label` and `variable` (the model's trainable variables; the embedding
         table is not among them).
     """
-{built}
+    model.build("{scope}")
+    {outputs}
     labels = tf.cast(label, tf.float32)
     loss = create_loss({", ".join(program.loss_arguments)})
     pred = [{", ".join(_predictions(program))}]
-    variable = {variable}
+    variable = [weight.variable for weight in model.parameters()]
     return {{"loss": loss, "pred": pred, "label": label, "variable": variable}}
 '''
 
@@ -267,3 +236,55 @@ def _predictions(program: Program) -> list[str]:
         column = 0 if task.loss == "square_error" else task.positive
         texts.append(f"{probability}[:, {column}]" if rank > 1 else source)
     return texts
+
+
+WIDTH = 120
+
+
+def prologue(program: Program, expressions: list[str], names: Names, more: str = "") -> list[str]:
+    """Return the imports, with `more` lines of them, the constants, and `sparse_keys` if there is a table."""
+    spec = program.schema.input
+    imports = "import tensorflow.compat.v1 as tf"
+    if not isinstance(names, OwnNames):
+        wanted = [*(["create_table"] if expressions else []), names.imported]
+        imports += f"\n\nfrom runtime import {', '.join(wanted)}"
+    imports += f"\n{'' if imports.count(chr(10)) else chr(10)}{more.rstrip()}" if more else ""
+    layout = [
+        f"#: the features of `sparse_feature` [batch, {len(spec.sparse)}], in order",
+        *_tuple("SPARSE_FEATURES", [f'"{feature.name}"' for feature in spec.sparse]),
+        "#: where the keys of each feature begin: key = offset + id keeps their id spaces apart",
+        *_tuple("SPARSE_OFFSETS", [str(offset) for offset in spec.offsets]),
+        f"SPARSE_ROWS = {spec.rows}",
+    ]
+    dense = [
+        f"#: how many columns `dense_feature` has: {_ranges(program)} of the original input",
+        f"DENSE_SIZE = {spec.dense_size}",
+    ]
+    text = imports + "\n\n" + "\n".join([*(layout if expressions else []), *dense])
+    return [text, _SPARSE_KEYS.format(count=len(spec.sparse))] if expressions else [text]
+
+
+def _ranges(program: Program) -> str:
+    pieces = [
+        f"{start} to {stop - 1}" if stop > start + 1 else f"{start}" for start, stop in program.schema.input.dense
+    ]
+    return "columns " + ", ".join(pieces) if pieces else "no column"
+
+
+def _tuple(name: str, items: list[str]) -> list[str]:
+    short = ", ".join(items) + ("," if len(items) == 1 else "")
+    if len(name) + len(short) + 5 <= WIDTH:
+        return [f"{name} = ({short})"]
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) + 6 > WIDTH:
+            lines.append("")
+        lines[-1] += f" {item}," if lines[-1] else f"{item},"
+    return [f"{name} = (", *(f"    {line}" for line in lines), ")"]
+
+
+_SPARSE_KEYS = '''\
+def sparse_keys(sparse_feature: tf.Tensor) -> tf.Tensor:
+    """Return the keys of the table, int64 [batch, {count}], for the ids of `sparse_feature`."""
+    return tf.cast(sparse_feature, tf.int64) + tf.constant(SPARSE_OFFSETS, tf.int64)
+'''

@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 import libcst as cst
 from libcst.metadata import MetadataWrapper
 
+from migrate.source.paddle.abstract.modules import imported_names, imports_of
+from migrate.source.paddle.abstract.python_calls import BUILTINS
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
+from migrate.source.paddle.emission import templates
 from migrate.source.paddle.emission.files import facts_of
 from migrate.source.paddle.emission.names import Names
-from migrate.source.paddle.emission.rewriter import MODULES, Facts, Rewriter
-from migrate.source.paddle.layers.linear import LINEAR
-from migrate.source.paddle.one_hot import standalone
-from migrate.source.paddle.one_hot.names import OwnNames
+from migrate.source.paddle.emission.rewriter import Facts, Rewriter
+from migrate.source.paddle.layers.basic import LINEAR
+from migrate.source.paddle.one_hot import module
 from migrate.source.paddle.one_hot.program import Program
-from migrate.source.paddle.ops import registry
-from migrate.source.syntax.node_index import nodes_in
+from migrate.source.paddle.one_hot.standalone import OwnNames
 
 
 @dataclass
@@ -38,23 +39,7 @@ def rewritten(program: Program, module: Module, names: Names) -> Rewritten:
     facts = replace(facts_of(program, module), names=names)
     rewriter = _Rewriter(facts)
     tree = MetadataWrapper(cst.parse_module(module.text), unsafe_skip_copy=True).visit(rewriter)
-    if isinstance(names, OwnNames) and not facts.refused:
-        facts.refused.update(_left(module, tree, facts))
     return Rewritten(tree, names, facts.refused, facts.notes, rewriter.after)
-
-
-def _left(module: Module, tree: cst.Module, facts: Facts) -> dict[Span, str]:
-    """Return a refusal for a module of Paddle that is used as a value, such as in `getattr(F, name)`."""
-    attributes = {id(node.attr) for node in nodes_in(tree, cst.Attribute)}
-    keywords = {id(node.keyword) for node in nodes_in(tree, cst.Arg)}
-    for node in nodes_in(tree, cst.Name):
-        of_paddle = facts.imports.get(node.value, "").partition(".")[0] == "paddle"
-        if of_paddle and node.value not in facts.names.used and id(node) not in attributes | keywords:
-            first = next(item for item in ast.walk(module.tree) if isinstance(item, ast.Name) and item.id == node.value)
-            return {
-                module.span(first): (f"`{node.value}` is used as a value, which cannot be written in plain TensorFlow")
-            }
-    return {}
 
 
 class _Rewriter(Rewriter):
@@ -68,35 +53,14 @@ class _Rewriter(Rewriter):
         made = super().leave_Call(original_node, updated_node)
         if self._dotted(original_node.func) == LINEAR.name:
             self.after[self._span(original_node)] = cst.Module([]).code_for_node(made)
-        if isinstance(self.names, OwnNames):
-            self._check_arguments(original_node, made)
-        return made
-
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
-        try:
-            return super().leave_Attribute(original_node, updated_node)
-        except Refuse as reason:  # unless an item of it is all that is read
-            self.facts.refused[self._span(original_node)] = str(reason)
-            return cst.Call(cst.Name("sizes"), [cst.Arg(updated_node.value)])
-
-    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
-        made = super().leave_Subscript(original_node, updated_node)
-        site = self.facts.sites.get(self._span(original_node))
-        if site is not None and site.kind == "size" and made is not updated_node:
-            self.facts.refused.pop(self._span(original_node.value), None)
-        return made
-
-    def _check_arguments(self, original: cst.Call, made: cst.BaseExpression) -> None:
-        """Refuse a call of a definition in the file with arguments that it does not take."""
-        if not (isinstance(made, cst.Call) and isinstance(made.func, cst.Name) and made.func.value in self.names.used):
-            return
-        name, keywords = made.func.value, [arg.keyword.value for arg in made.args if arg.keyword is not None]
-        if name in standalone.NAMES | set(standalone.HELPERS.values()):
+        if isinstance(self.names, OwnNames) and isinstance(made, cst.Call):
+            keywords = [arg.keyword.value for arg in made.args if arg.keyword is not None]
             positional = sum(arg.keyword is None and not arg.star for arg in made.args)
-            lacking = standalone.lacks(name, positional, keywords)
-            if lacking:
+            name = templates.text(made.func)
+            if lacking := self.names.lacks(name, positional, keywords):
                 told = f"`{lacking}` of `{name}` cannot be written in plain TensorFlow, which this target needs"
-                self.facts.refused[self._span(original)] = told
+                self.facts.refused[self._span(original_node)] = told
+        return made
 
     def _written(self, span: Span, site: Site, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:
         try:
@@ -105,16 +69,49 @@ class _Rewriter(Rewriter):
             self.facts.refused[span] = str(reason)
             return call if call is not None else args[0].value
 
-    def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
-        dotted = self._dotted(original) or ""
-        op = registry.find(dotted)
-        if isinstance(self.names, OwnNames) and dotted in MODULES:  # the name after it is rewritten with it
-            return updated
-        if isinstance(self.names, OwnNames) and op is not None:  # a function that is called is written at its call
-            function = standalone.FUNCTIONS.get(op.functional)
-            return cst.parse_expression(self.names.spelled(function)) if function else updated
+    def _spelled(self, dotted: str | None, updated: cst.BaseExpression) -> cst.BaseExpression:
         try:
-            return super()._reference(original, updated)
-        except Refuse as reason:
-            self.facts.refused[self._span(original)] = str(reason)
+            return super()._spelled(dotted, updated)
+        except Refuse:  # a name that stays is refused; a function that is called is written at its call
             return updated
+
+
+def loss_text(program: Program, names: Names) -> tuple[str, Rewritten]:
+    """Return the text of `create_loss`, and the rewritten trainer that it is from."""
+    _check_free_names(program, names)
+    made = rewritten(program, program.loss.module, names)
+    node = program.loss.node
+    assert isinstance(node, ast.FunctionDef)
+    function = _find(made.tree, program.loss.owner.name if program.loss.owner else "", node.name)
+    parameters = function.params.with_changes(params=function.params.params[1:])
+    lines = [line for line in function.leading_lines if line.comment is not None]
+    plain = function.with_changes(params=parameters, leading_lines=lines)
+    first, last = node.lineno, node.end_lineno or node.lineno
+    made.refused = {span: told for span, told in made.refused.items() if first <= span[0] <= last}
+    return cst.Module([plain], default_indent=made.tree.default_indent).code, made
+
+
+def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
+    for item in file.body:
+        if isinstance(item, cst.ClassDef) and item.name.value == owner:
+            for method in item.body.body:
+                if isinstance(method, cst.FunctionDef) and method.name.value == name:
+                    return method
+    raise LookupError(f"{owner}.{name}")
+
+
+def _check_free_names(program: Program, spelled: Names) -> None:
+    """Record problems for names in `create_loss` that are neither its own nor Paddle's, as it becomes a function."""
+    node, file = program.loss.node, program.loss.module
+    names = imported_names(imports_of(file.tree))
+    assert isinstance(node, ast.FunctionDef)
+    local = {item.arg for item in node.args.args[1:]} | BUILTINS.keys() | {"isinstance", "getattr", "hasattr", "print"}
+    local |= {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+    allowed = local | {name for name, dotted in names.items() if dotted.partition(".")[0] == "paddle"}
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load) and item.id not in allowed:
+            told = f"the loss uses `{item.id}` of {file.path}; define it in create_loss"
+            program.run.problem_in(file, item, told)
+        bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
+        if bound in local & (module.reserved(spelled) | names.keys()):
+            program.run.problem_in(file, item, f"the name `{bound}` is used by the converted code; rename it")

@@ -6,6 +6,7 @@ is executed, written and run in Paddle as any other.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 from migrate.errors import MigrateError
@@ -13,7 +14,6 @@ from migrate.schema import Schema, Task
 from migrate.source.paddle.abstract.program import CLASS
 from migrate.source.paddle.abstract.values import Function, Tensor
 from migrate.source.paddle.model_files import TRAINER
-from migrate.source.paddle.one_hot.labels import label_order
 
 _F = "paddle.nn.functional"
 
@@ -102,3 +102,34 @@ def _term(task: Task, output: Tensor, label: str) -> str:
         return f"{factor}paddle.mean({_F}.square_error_cost({whole}, {label}))"
     column = whole if flat else f"{whole}[:, {task.positive}:{task.positive + 1}]"
     return f"{factor}paddle.mean({_F}.log_loss({column}, {label}, epsilon={task.epsilon!r}))"
+
+
+def label_order(names: list[str], labels: tuple[str, ...]) -> list[int] | None:
+    """Return the column of each label parameter of `create_loss`, by its name: `income` or `label_income`.
+
+    Return None if a name is unknown or occurs twice, because the order would be a guess.
+    """
+    plain = [plain_label(name, labels) for name in names]
+    if len(labels) == 1:
+        return [0]
+    return [labels.index(name) for name in plain] if sorted(plain) == sorted(labels) else None
+
+
+def plain_label(name: str, labels: tuple[str, ...]) -> str:
+    """Return the label in the name of a variable: `income` for `label_income`."""
+    return name if name in labels else name.removeprefix("label_").removesuffix("_label")
+
+
+def only_classes(function: ast.AST, name: str) -> bool:
+    """Return whether a loss uses a label only as class index of a cross entropy, where it is an integer anyway."""
+    calls = [item for item in ast.walk(function) if isinstance(item, ast.Call)]
+    calls = [item for item in calls if ast.unparse(item.func).rpartition(".")[2] == "cross_entropy"]
+    hard = [
+        item
+        for item in calls
+        if len(item.args) < 3 and not any(keyword.arg in {"soft_label", None} for keyword in item.keywords)
+    ]
+    given = [item.args[1:2] + [keyword.value for keyword in item.keywords if keyword.arg == "label"] for item in hard]
+    good = {id(value) for values in given for value in values if isinstance(value, ast.Name)}
+    uses = [item for item in ast.walk(function) if isinstance(item, ast.Name) and item.id == name]
+    return bool(uses) and all(id(item) in good for item in uses)

@@ -1,21 +1,21 @@
-"""The machine that watches a trainer: what it does with the model, with the batch and with the loss."""
+"""The machine that watches a trainer: what it does with the model, the batch and the loss, and its optimizer."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.schema import Schema
 from migrate.source.paddle.abstract import layers
 from migrate.source.paddle.abstract.layers import named_layers
-from migrate.source.paddle.abstract.machine import Machine
-from migrate.source.paddle.abstract.parameters import bind
+from migrate.source.paddle.abstract.machine import Machine, bind
 from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import (
     Api,
     Class,
+    Described,
     Function,
     Instance,
     Item,
@@ -29,17 +29,16 @@ from migrate.source.paddle.abstract.values import (
     Unknown,
     Value,
     Weight,
+    words,
 )
-from migrate.source.paddle.one_hot import optimizer
-from migrate.source.paddle.one_hot.labels import only_classes
-from migrate.source.paddle.one_hot.model import arguments_of
+from migrate.source.paddle.one_hot.model import arguments_of, is_plain
+from migrate.source.paddle.one_hot.trainer import only_classes
+from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"
 _SPLIT = "of the parameters of a model with a one-hot input, some rows are those of a table"
-_READS = frozenset(
-    {"set_value", "parameters", "named_parameters", "state_dict", "to_static_state_dict", "apply", "set_state_dict"}
-)
+_READS = words("set_value parameters named_parameters state_dict to_static_state_dict apply set_state_dict")
 _CHANGES = frozenset({"set_value", "add_sublayer", "add_parameter", "register_buffer", "create_parameter"})
 
 
@@ -70,7 +69,7 @@ class Watched(Machine):
     outputs: dict[int, tuple[Tensor, int]] = field(default_factory=dict)  #: id -> output of the model, its index
     #: id of a tensor -> where it is computed
     origins: dict[int, tuple[Value, Module, ast.AST]] = field(default_factory=dict)
-    optimizers: dict[int, optimizer.Made] = field(default_factory=dict)
+    optimizers: dict[int, Made] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
 
     @contextlib.contextmanager
@@ -127,7 +126,7 @@ class Watched(Machine):
             return self._passed(node, [*positional, *keywords.values()])
         if isinstance(callee, Function) and callee.node is self.loss_node:
             return self._lost(node, callee, positional, keywords)
-        if isinstance(callee, Api) and optimizer.is_class(callee.name):
+        if isinstance(callee, Api) and is_class(callee.name):
             return self._optimizer(node, callee.name, positional, keywords)
         if of_model and callee.name in _CHANGES:
             raise Refuse(f"`.{callee.name}` changes which parameters are trained, or how they begin; {_KEPT}")
@@ -227,7 +226,7 @@ class Watched(Machine):
         return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 
     def _optimizer(self, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        made = optimizer.made(name, positional, keywords, node)
+        made = optimizer_made(name, positional, keywords, node)
         self.optimizers[id(made.value)] = made
         return made.value
 
@@ -260,3 +259,84 @@ def scope_at(module: Module, line: int) -> str:
             inner = [f"{node.name}.{item.name}" for item in methods if item.lineno <= line <= (item.end_lineno or 0)]
             return next(iter(inner), node.name)
     return ""
+
+
+_MODULE = "paddle.optimizer."
+#: Classes with a weight decay by default.
+_DECAYING = {"AdamW": "weight_decay=0.01", "Lamb": "lamb_weight_decay=0.01"}
+_LABELS = frozenset({"name", "parameters"})
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """The optimizer that `create_optimizer` returns."""
+
+    name: str  #: Paddle's class, e.g. `Adam`; empty if unknown
+    arguments: dict[str, Value]  #: numbers and flags that are not None
+    beyond: tuple[str, ...]  #: other settings, as in the source
+    text: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A call that makes an optimizer, with the arguments that are given."""
+
+    value: Described
+    node: ast.AST
+
+
+def is_class(name: str) -> bool:
+    """Return whether a dotted name is that of an optimizer's class."""
+    rest = name.removeprefix(_MODULE)
+    return name.startswith(_MODULE) and "." not in rest
+
+
+def optimizer_made(name: str, positional: list[Value], keywords: dict[str, Value], node: ast.AST) -> Made:
+    """Return an optimizer with its arguments by name; one at an unknown position is named by it, e.g. `#4`."""
+    names = list(DESCRIBED[name].parameters) if name in DESCRIBED else ["learning_rate"]
+    given = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
+    return Made(Described(name, given | keywords), node)
+
+
+def optimizer_of(module: Module, found: Made | None, parameters: Iterable[Value], node: ast.AST) -> Optimizer:
+    """Return the optimizer that `create_optimizer` returns.
+
+    Args:
+        module: the trainer's file.
+        found: what the function returns; None if that is no optimizer.
+        parameters: all of the model's parameters.
+        node: the function.
+    """
+    at = found.node if found is not None else node
+    first = getattr(at, "lineno", 1)
+    place = (first, getattr(at, "end_lineno", first) if found is not None else first)
+    if found is None:
+        return Optimizer("", {}, ("`create_optimizer` does not return a single Paddle optimizer",), "", *place)
+    every = found.value.arguments
+    given = {name: value for name, value in every.items() if name not in _LABELS and value is not None}
+    beyond = [_told(name, value) for name, value in given.items() if not _is_number(value)]
+    trained = every.get("parameters")
+    if not isinstance(trained, list | tuple) or {id(one) for one in trained} != {id(one) for one in parameters}:
+        beyond.append("it does not train all of `parameters()`")
+    numbers = {name: value for name, value in given.items() if _is_number(value)}
+    decays = {name for name, value in numbers.items() if value and name.endswith("weight_decay")}
+    beyond += [f"{name}={value!r}" for name, value in numbers.items() if name in decays or name.startswith("#")]
+    kind = found.value.name.removeprefix(_MODULE)
+    by_default = _DECAYING.get(kind, "")
+    if by_default and by_default.partition("=")[0] not in every:
+        beyond.append(f"{by_default} by default")
+    return Optimizer(kind, numbers, tuple(beyond), ast.get_source_segment(module.text, at) or "", *place)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def _told(name: str, value: Value) -> str:
+    if isinstance(value, Described):
+        return f"{name}={value.name.removeprefix('paddle.')}"
+    if not is_plain(value):
+        return f"`{name}`, which is computed"
+    return f"{name}={value!r}"

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import floating
-from migrate.source.paddle.ops.shapes import axis_of, broadcast, dtype_name, promoted, same, same_float, tensor
+from migrate.source.paddle.ops.shapes import (
+    axis_of,
+    broadcast,
+    dtype_name,
+    floating,
+    promoted,
+    same,
+    same_float,
+    tensor,
+)
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _F = "paddle.nn.functional"
@@ -49,27 +57,20 @@ def _distance(bound: Arguments) -> Tensor:
     return Tensor((*shape[:-1], *((1,) if bound["keepdim"] else ())), promoted(x, y))
 
 
-def _half(bound: Arguments) -> Tensor:
+def _parted(bound: Arguments) -> Tensor:
+    """A result of one of `groups` equal parts of an axis; without them, of a half."""
     x = same_float(bound)
     if x.shape is None:
         return x
-    axis = axis_of(bound["axis"], len(x.shape))
-    size = x.shape[axis]
-    return Tensor((*x.shape[:axis], None if size is None else size // 2, *x.shape[axis + 1 :]), x.dtype)
-
-
-def _maxout(bound: Arguments) -> Tensor:
-    x = same_float(bound)
-    if x.shape is None:
-        return x
-    axis, groups = axis_of(bound["axis"], len(x.shape)), bound["groups"]
+    axis, groups = axis_of(bound["axis"], len(x.shape)), bound.get("groups", 2)
     size = x.shape[axis]
     if size is not None and size % groups:
         raise Refuse(f"{size} channels cannot be put into groups of {groups}")
     return Tensor((*x.shape[:axis], None if size is None else size // groups, *x.shape[axis + 1 :]), x.dtype)
 
 
-def _over_last(bound: Arguments) -> Tensor:
+def over_last(bound: Arguments) -> Tensor:
+    """A result like the input, whose last sizes are those of the normalization."""
     x, given = same_float(bound), bound["normalized_shape"]
     sizes = list(given) if isinstance(given, list | tuple) else [given]
     if x.shape is not None:
@@ -112,14 +113,14 @@ OPS: tuple[Op, ...] = (
     _along("softmax"),  # tf.nn.softmax of one element is 1 - 6e-8
     _along("log_softmax", Form("tf.nn.log_softmax(logits=x, axis=axis)", _ranked)),
     Op(f"{_F}.prelu(x, weight, data_format='NCHW', name=None)", same_float),
-    Op(f"{_F}.glu(x, axis=-1, name=None)", _half),
-    Op(f"{_F}.maxout(x, groups, axis=1, name=None)", _maxout),
+    Op(f"{_F}.glu(x, axis=-1, name=None)", _parted),
+    Op(f"{_F}.maxout(x, groups, axis=1, name=None)", _parted),
     Op(f"{_F}.normalize(x, p=2, axis=1, epsilon=1e-12, name=None)", same_float),
     Op(f"{_F}.cosine_similarity(x1, x2, axis=1, eps=1e-08)", _similarity),
     Op(f"{_F}.pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False, name=None)", _distance),
     Op(f"{_F}.label_smooth(label, prior_dist=None, epsilon=0.1, name=None)", same),
     Op(f"{_F}.dropout(x, p=0.5, axis=None, training=True, mode='upscale_in_train', name=None)", same_float),
-    Op(f"{_F}.layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None)", _over_last),
+    Op(f"{_F}.layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None)", over_last),
     Op(
         f"{_F}.batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, "
         "epsilon=1e-05, data_format='NCHW', use_global_stats=None, name=None)",

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from migrate.source.paddle.abstract.values import Fetched, Tensor, Value
-from migrate.source.paddle.ops.conditions import plain_dtype
-from migrate.source.paddle.ops.shapes import dtype_name, reshaped, tensor
+from migrate.source.paddle.ops.shapes import dtype_name, plain_dtype, reshaped, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
-
-
-def _reshape(bound: Arguments) -> Tensor:
-    return replace(reshaped(tensor(bound["x"]), _sizes(bound)), array=True)
 
 
 def _sizes(bound: Arguments) -> list[Value]:
@@ -19,30 +14,22 @@ def _sizes(bound: Arguments) -> list[Value]:
     return list(shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape)
 
 
-def _astype(bound: Arguments) -> Tensor:
-    return Tensor(tensor(bound["x"]).shape, dtype_name(bound["dtype"]), array=True)
-
-
 def _itself(bound: Arguments) -> Tensor:
     x = tensor(bound["x"])
     return Tensor(x.shape, x.dtype, array=True)
 
 
-def _no_zero(bound: Arguments) -> bool:
-    return 0 not in _sizes(bound)
-
-
 METHODS: tuple[Op, ...] = (
     Op(
         "numpy.ndarray.reshape(x, *shape)",
-        _reshape,
-        (Form("tf.reshape(x, shape)", _no_zero),),
+        lambda bound: replace(reshaped(tensor(bound["x"]), _sizes(bound)), array=True),
+        (Form("tf.reshape(x, shape)", lambda bound: 0 not in _sizes(bound)),),
         ("reshape",),
         helper="reshape",
     ),
     Op(
         "numpy.ndarray.astype(x, dtype)",
-        _astype,
+        lambda bound: Tensor(tensor(bound["x"]).shape, dtype_name(bound["dtype"]), array=True),
         (Form("tf.cast(x=x, dtype=dtype)", plain_dtype),),
         ("astype",),
         helper="cast",

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor, Value
-from migrate.source.paddle.ops.conditions import booleans, both_tensors
-from migrate.source.paddle.ops.shapes import broadcast, compared, like_left, promoted, same, tensor, truth
+from migrate.source.paddle.ops.shapes import (
+    booleans,
+    both_tensors,
+    broadcast,
+    compared,
+    like_left,
+    promoted,
+    same,
+    tensor,
+    truth,
+)
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -18,7 +27,8 @@ def _logical(name: str) -> Op:
     return Op(f"paddle.{name}(x, y, out=None, name=None)", compared, (Form(f"tf.{name}(x=x, y=y)", booleans),), (name,))
 
 
-def _bits(bound: Arguments) -> Tensor:
+def bits(bound: Arguments) -> Tensor:
+    """An elementwise result of integers or truth values."""
     result = like_left(bound)
     if result.floating:
         raise Refuse("bitwise operations take integers or truth values")
@@ -26,7 +36,7 @@ def _bits(bound: Arguments) -> Tensor:
 
 
 def _bitwise(name: str, tf: str) -> Op:
-    return Op(f"paddle.{name}(x, y, out=None, name=None)", _bits, (Form(f"tf.{tf}(x=x, y=y)", booleans),), (name,))
+    return Op(f"paddle.{name}(x, y, out=None, name=None)", bits, (Form(f"tf.{tf}(x=x, y=y)", booleans),), (name,))
 
 
 def _one_truth(bound: Arguments) -> Tensor:

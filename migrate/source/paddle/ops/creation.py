@@ -1,4 +1,4 @@
-"""Ops that make tensors of numbers, and copies."""
+"""Ops that make tensors of numbers, of chance, and copies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value, mentions
-from migrate.source.paddle.ops.conditions import plain_dtype
-from migrate.source.paddle.ops.shapes import axes_of, dtype_name, promoted, same, sizes_of, tensor
+from migrate.source.paddle.ops.shapes import axes_of, dtype_name, plain_dtype, promoted, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -103,10 +102,6 @@ def _triangle(bound: Arguments) -> Tensor:
     return Tensor(x.shape, x.dtype)
 
 
-def _main(bound: Arguments) -> bool:
-    return bool(bound["diagonal"] == 0)
-
-
 def _diag(bound: Arguments) -> Tensor:
     x, offset = tensor(bound["x"]), bound["offset"]
     if x.shape is None:
@@ -132,8 +127,42 @@ def _diagonal_size(rows: int | None, columns: int | None, offset: int) -> int | 
     return max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
 
 
-_SHAPES = ("[2, 3]", "shape=[3], dtype='int64'", "shape=(2, 1), dtype=paddle.float64", "[2], 'bool'")
+def _drawn(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of(bound["shape"])), dtype_name(bound["dtype"], "float32"))
 
+
+def _integers(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of(list(bound["shape"]))), dtype_name(bound["dtype"], "int64"))
+
+
+def _normal(bound: Arguments) -> Tensor:
+    for name in ("mean", "std"):
+        if isinstance(bound[name], Tensor):
+            return Tensor(bound[name].shape, bound[name].dtype)
+    return Tensor(tuple(sizes_of([1] if bound["shape"] is None else bound["shape"])), "float32")
+
+
+def _order(bound: Arguments) -> Tensor:
+    sizes = [None] if isinstance(bound["n"], Tensor) else sizes_of(bound["n"])
+    return Tensor(tuple(sizes), dtype_name(bound["dtype"], "int64"))
+
+
+def _multinomial(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    return Tensor(None if x.shape is None else (*x.shape[:-1], bound["num_samples"]), "int64")
+
+
+#: Those that draw by chance; a verifier gives both frameworks the same numbers.
+DRAWN: tuple[Op, ...] = (
+    *(Op(f"paddle.{name}(shape, dtype=None, name=None)", _drawn) for name in ("rand", "randn", "standard_normal")),
+    Op("paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)", _drawn),
+    Op("paddle.normal(mean=0.0, std=1.0, shape=None, name=None)", _normal),
+    Op("paddle.randint(low=0, high=None, shape=[1], dtype=None, name=None)", _integers),
+    Op("paddle.randint_like(x, low=0, high=None, dtype=None, name=None)", like),
+    Op("paddle.randperm(n, dtype='int64', name=None)", _order),
+    Op("paddle.multinomial(x, num_samples=1, replacement=False, name=None)", _multinomial, methods=("multinomial",)),
+    Op("paddle.bernoulli(x, name=None)", same),
+)
 OPS: tuple[Op, ...] = (
     *(
         Op(
@@ -172,11 +201,12 @@ OPS: tuple[Op, ...] = (
         Op(
             f"paddle.{name}(x, diagonal=0, name=None)",
             _triangle,
-            (Form(f"tf.linalg.band_part(x, {band})", _main),),
+            (Form(f"tf.linalg.band_part(x, {band})", lambda bound: bool(bound["diagonal"] == 0)),),
             (name,),
         )
         for name, band in (("tril", "-1, 0"), ("triu", "0, -1"))
     ),
     Op("paddle.diag(x, offset=0, padding_value=0, name=None)", _diag),
     Op("paddle.diagonal(x, offset=0, axis1=0, axis2=1, name=None)", _diagonal, methods=("diagonal",)),
+    *DRAWN,
 )

@@ -1,9 +1,9 @@
-"""What `runtime.nn` has under Paddle's name and with Paddle's arguments, so that its calls are kept as they are."""
+"""What `runtime.nn` has under Paddle's name and with its arguments: its calls stay; what asks for the surroundings."""
 
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Value
-from migrate.source.paddle.ops.spec import Arguments, Op
+from migrate.source.paddle.ops.spec import Form, Op
 
 _INIT, _LR = "paddle.nn.initializer", "paddle.optimizer.lr"
 _ADAM = "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None"
@@ -61,8 +61,23 @@ _SIGNATURES = (
 )
 
 
-def _nothing(bound: Arguments) -> Value:
-    del bound
+DESCRIBED: dict[str, Op] = {op.name: op for op in (Op(signature, lambda bound: None) for signature in _SIGNATURES)}
 
 
-DESCRIBED: dict[str, Op] = {op.name: op for op in (Op(signature, _nothing) for signature in _SIGNATURES)}
+def _constant(signature: str, value: Value, tf: str = "", aliases: tuple[str, ...] = ()) -> Op:
+    """A function that gives the same for any arguments; in TensorFlow it is `tf`, or else the value."""
+    return Op(signature, lambda bound: value, (Form(tf or repr(value), ignored=True),), aliases=aliases)
+
+
+#: What programs ask of the device, the default dtype, seeds: a graph is built for any device.
+ENVIRONMENT: tuple[Op, ...] = (
+    _constant("paddle.distributed.get_rank(group=None)", 0, "nn.get_rank()"),
+    _constant("paddle.distributed.get_world_size(group=None)", 1, "nn.get_world_size()"),
+    _constant("paddle.is_compiled_with_custom_device(device_type)", False),
+    *(_constant(f"paddle.is_compiled_with_{kind}()", False) for kind in ("cuda", "xpu", "rocm", "ipu", "npu")),
+    _constant("paddle.get_device()", "cpu", aliases=("paddle.device.get_device",)),
+    _constant("paddle.get_default_dtype()", "float32"),
+    _constant("paddle.in_dynamic_mode()", True),
+    _constant("paddle.set_device(device)", None, aliases=("paddle.device.set_device",)),
+    _constant("paddle.seed(seed)", None, "tf.set_random_seed(seed)"),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
 from migrate.source.paddle.ops.shapes import axis_of, broadcast, same, sizes_of, tensor
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 _F = "paddle.nn.functional"
 
@@ -40,23 +40,11 @@ def _one_hot(bound: Arguments) -> Tensor:
     return Tensor(None if x.shape is None else (*x.shape, sizes_of(classes)[0]), "float32")
 
 
-def _known_classes(bound: Arguments) -> bool:
-    return isinstance(bound["num_classes"], int)
-
-
 def _embedding(bound: Arguments) -> Tensor:
     x, weight = tensor(bound["x"]), tensor(bound["weight"])
     _integers(x, "the ids")
     unknown = x.shape is None or weight.shape is None
     return Tensor(None if unknown else (*(x.shape or ()), (weight.shape or (None,))[-1]), weight.dtype)
-
-
-def _no_padding(bound: Arguments) -> bool:
-    return bound["padding_idx"] is None
-
-
-def _flat(bound: Arguments) -> Tensor:
-    return Tensor((None,), tensor(bound["x"]).dtype, extent=object())
 
 
 def _same_shape(bound: Arguments) -> bool:
@@ -112,20 +100,15 @@ OPS: tuple[Op, ...] = (
     Op("paddle.index_sample(x, index)", _sampled, methods=("index_sample",)),
     Op(
         "paddle.masked_select(x, mask, name=None)",
-        _flat,
+        lambda bound: Tensor((None,), tensor(bound["x"]).dtype, extent=object()),
         (Form("tf.boolean_mask(tensor=x, mask=mask)", _same_shape),),
         ("masked_select",),
     ),
     Op("paddle.nonzero(x, as_tuple=False)", _nonzero, methods=("nonzero",)),
-    Op(
-        "paddle.take_along_axis(arr, indices, axis, broadcast=True)",
-        _along("arr", wide=True),
-        methods=("take_along_axis",),
-    ),
-    Op(
-        "paddle.put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
+    method("take_along_axis(arr, indices, axis, broadcast=True)", _along("arr", wide=True)),
+    method(
+        "put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
         _along("arr", wide=False),
-        methods=("put_along_axis",),
     ),
     Op("paddle.scatter(x, index, updates, overwrite=True, name=None)", same, methods=("scatter",)),
     Op("paddle.scatter_nd_add(x, index, updates, name=None)", same, methods=("scatter_nd_add",)),
@@ -133,11 +116,11 @@ OPS: tuple[Op, ...] = (
     Op(
         f"{_F}.one_hot(x, num_classes, name=None)",
         _one_hot,
-        (Form("tf.one_hot(indices=x, depth=num_classes)", _known_classes),),
+        (Form("tf.one_hot(indices=x, depth=num_classes)", lambda bound: isinstance(bound["num_classes"], int)),),
     ),
     Op(
         f"{_F}.embedding(x, weight, padding_idx=None, sparse=False, name=None)",
         _embedding,
-        (Form("tf.gather(weight, x)", _no_padding, ignored=True),),
+        (Form("tf.gather(weight, x)", lambda bound: bound["padding_idx"] is None, ignored=True),),
     ),
 )

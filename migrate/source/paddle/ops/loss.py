@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import both_tensors, floating
-from migrate.source.paddle.ops.shapes import axis_of, broadcast, promoted, tensor
+from migrate.source.paddle.ops.shapes import axis_of, both_tensors, broadcast, floating, promoted, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _F = "paddle.nn.functional"
@@ -75,11 +74,6 @@ def _triplet(bound: Arguments) -> Tensor:
     return Tensor(() if _reduction(bound) else None if x.shape is None else x.shape[:-1], x.dtype)
 
 
-def _both_floating(bound: Arguments) -> bool:
-    return both_tensors(bound) and floating(bound)
-
-
-_P, _LABEL = f"{_F}.sigmoid(f_4_1)", "(f_4_1 > 0.4).astype('float32')"
 _MEAN = "reduction='mean', name=None"
 
 OPS: tuple[Op, ...] = (
@@ -87,7 +81,7 @@ OPS: tuple[Op, ...] = (
     Op(
         f"{_F}.square_error_cost(input, label)",
         _elementwise("input", "label"),
-        (Form("tf.squared_difference(x=input, y=label)", _both_floating),),
+        (Form("tf.squared_difference(x=input, y=label)", lambda bound: both_tensors(bound) and floating(bound)),),
     ),
     *(Op(f"{_F}.{name}(input, label, {_MEAN})", _elementwise("input", "label")) for name in ("mse_loss", "l1_loss")),
     Op(f"{_F}.smooth_l1_loss(input, label, reduction='mean', delta=1.0, name=None)", _elementwise("input", "label")),

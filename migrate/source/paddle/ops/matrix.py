@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
-from migrate.source.paddle.ops.conditions import both, both_tensors, floating
-from migrate.source.paddle.ops.shapes import axes_of, broadcast, tensor
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor
+from migrate.source.paddle.ops.shapes import axes_of, both, both_tensors, broadcast, floating, tensor, total
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def product(bound: Arguments) -> Tensor:
@@ -55,10 +54,6 @@ def _two_matrices(bound: Arguments) -> bool:
     return _matrices({"x": bound["input"], "y": bound["mat2"]}) and both_tensors(bound) and floating(bound)
 
 
-def _vector(bound: Arguments) -> Tensor:
-    return product({"x": bound["x"], "y": bound["vec"]})
-
-
 def _inner(bound: Arguments) -> Tensor:
     x, y = tensor(bound["x"]), tensor(bound["y"])
     if x.shape is None or y.shape is None:
@@ -69,12 +64,8 @@ def _inner(bound: Arguments) -> Tensor:
 
 
 def _outer(bound: Arguments) -> Tensor:
-    return Tensor((_count(bound["x"]), _count(bound["y"])), tensor(bound["x"]).dtype)
-
-
-def _count(value: Value) -> int | None:
-    shape = tensor(value).shape
-    return None if shape is None or None in shape else math.prod(size or 0 for size in shape)
+    x, y = tensor(bound["x"]), tensor(bound["y"])
+    return Tensor(tuple(total(math.prod, *((None,) if one.shape is None else one.shape)) for one in (x, y)), x.dtype)
 
 
 def _addmm(bound: Arguments) -> Tensor:
@@ -129,20 +120,15 @@ def _trace(bound: Arguments) -> Tensor:
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        "paddle.matmul(x, y, transpose_x=False, transpose_y=False, name=None)",
+    method(
+        "matmul(x, y, transpose_x=False, transpose_y=False, name=None)",
         product,
-        (
-            Form(
-                "tf.matmul(a=x, b=y, transpose_a=transpose_x, transpose_b=transpose_y)",
-                both(_matrices, both_tensors, floating),
-            ),
-        ),
-        ("matmul",),
+        "tf.matmul(a=x, b=y, transpose_a=transpose_x, transpose_b=transpose_y)",
+        both(_matrices, both_tensors, floating),
     ),
     Op("paddle.bmm(x, y, name=None)", product, (Form("tf.matmul(a=x, b=y)", both(both_tensors, floating)),), ("bmm",)),
     Op("paddle.mm(input, mat2, name=None)", _mm, (Form("tf.matmul(a=input, b=mat2)", _two_matrices),), ("mm",)),
-    Op("paddle.mv(x, vec, name=None)", _vector, methods=("mv",)),
+    Op("paddle.mv(x, vec, name=None)", lambda bound: product({"x": bound["x"], "y": bound["vec"]}), methods=("mv",)),
     Op("paddle.dot(x, y, name=None)", _dot, methods=("dot",)),
     Op("paddle.inner(x, y, name=None)", _inner, methods=("inner",)),
     Op("paddle.outer(x, y, name=None)", _outer, methods=("outer",)),

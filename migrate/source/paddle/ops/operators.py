@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import booleans, both, same_dtype
+from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.ops.comparison import bits
 from migrate.source.paddle.ops.matrix import product
-from migrate.source.paddle.ops.shapes import binary, broadcast, compared, like_left, promoted, same, tensor
+from migrate.source.paddle.ops.shapes import (
+    binary,
+    booleans,
+    both,
+    broadcast,
+    compared,
+    like_left,
+    promoted,
+    same,
+    same_dtype,
+    tensor,
+)
 from migrate.source.paddle.ops.spec import AS_IT_IS, Arguments, Form, Op
 
 _KEPT = Form("", same_dtype)
@@ -32,13 +43,6 @@ def _floats(dtype: str | None) -> str | None:
     return dtype if dtype is None or dtype.startswith("float") else "float32"
 
 
-def _bits(bound: Arguments) -> Tensor:
-    result = like_left(bound)
-    if result.floating:
-        raise Refuse("bitwise operators take integers or truth values")
-    return result
-
-
 def _arithmetic(name: str) -> Op:
     return Op(f"operator.{name}(x, y)", binary, (_KEPT,), helper=f"operators.{name}")
 
@@ -53,7 +57,7 @@ def _equality(name: str, tf: str) -> Op:
 
 
 def _bitwise(name: str, helper: str) -> Op:
-    return Op(f"operator.{name}(x, y)", _bits, (Form("", booleans),), helper=helper)
+    return Op(f"operator.{name}(x, y)", bits, (Form("", booleans),), helper=helper)
 
 
 OPERATORS: Mapping[str, Op] = {

@@ -1,4 +1,4 @@
-"""Ops that reduce dimensions, or run along one."""
+"""Ops that reduce dimensions, run along one, or order its elements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 
 from migrate.source.paddle.abstract.values import Tensor
-from migrate.source.paddle.ops.conditions import both, floating
-from migrate.source.paddle.ops.shapes import axis_of, dtype_name, reduced, tensor
+from migrate.source.paddle.ops.shapes import axis_of, both, dtype_name, floating, reduced, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _AXES = "axis=None, keepdim=False, name=None"
@@ -43,10 +42,6 @@ def _always(name: str) -> Callable[[str | None], str | None]:
     return lambda dtype: name
 
 
-def _position(bound: Arguments) -> Tensor:
-    return Tensor(reduced()({**bound, "dtype": None}).shape, dtype_name(bound["dtype"], "int64"))
-
-
 def _one_axis(bound: Arguments) -> bool:
     return isinstance(bound["axis"], int) and bool(tensor(bound["x"]).rank)
 
@@ -63,6 +58,19 @@ def _cumulated(axis: str) -> Callable[[Arguments], Tensor]:
         return Tensor(x.shape, kind)
 
     return result
+
+
+def _topk(bound: Arguments) -> tuple[Tensor, Tensor]:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return Tensor(None, x.dtype), Tensor(None, "int64")
+    axis = axis_of(-1 if bound["axis"] is None else bound["axis"], len(x.shape))
+    shape = (*x.shape[:axis], sizes_of(bound["k"])[0], *x.shape[axis + 1 :])
+    return Tensor(shape, x.dtype), Tensor(shape, "int64")
+
+
+def _order(bound: Arguments) -> Tensor:
+    return Tensor(same(bound).shape, "int64")
 
 
 OPS: tuple[Op, ...] = (
@@ -84,7 +92,7 @@ OPS: tuple[Op, ...] = (
     *(
         Op(
             f"paddle.{name}(x, axis=None, keepdim=False, dtype='int64', name=None)",
-            _position,
+            lambda bound: Tensor(reduced()({**bound, "dtype": None}).shape, dtype_name(bound["dtype"], "int64")),
             (Form(f"tf.{name}(input=x, axis=axis)", _one_axis),),
             (name,),
         )
@@ -106,4 +114,7 @@ OPS: tuple[Op, ...] = (
     ),
     Op("paddle.cumprod(x, dim=None, dtype=None, name=None)", _cumulated("dim"), methods=("cumprod",)),
     Op("paddle.numel(x, name=None)", lambda bound: Tensor((), "int64"), methods=("numel",)),
+    Op("paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)", _topk, methods=("topk",)),
+    Op("paddle.sort(x, axis=-1, descending=False, name=None)", same, methods=("sort",)),
+    Op("paddle.argsort(x, axis=-1, descending=False, name=None)", _order, methods=("argsort",)),
 )

@@ -10,53 +10,28 @@ from migrate.source.paddle.ops import (
     arrays,
     comparison,
     creation,
-    cutting,
-    drawing,
     elementwise,
-    environment,
     indexing,
     joining,
     loss,
     matrix,
     operators,
-    ordering,
     reduction,
-    sequence,
     shaping,
-    unary,
     windows,
 )
-from migrate.source.paddle.ops.described import DESCRIBED
+from migrate.source.paddle.ops.described import ENVIRONMENT
 from migrate.source.paddle.ops.shapes import dtype_name
 from migrate.source.paddle.ops.spec import Op
 from migrate.source.paddle.static import ops as static
 
 LAYER = "paddle.nn.Layer"
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
-_GROUPS = (
-    unary,
-    elementwise,
-    comparison,
-    reduction,
-    shaping,
-    joining,
-    cutting,
-    indexing,
-    ordering,
-    creation,
-    cutting,
-    drawing,
-    matrix,
-    activation,
-    loss,
-    sequence,
-    windows,
-    environment,
-    static,
-)
+_MODULES = (elementwise, comparison, reduction, shaping, joining, indexing, creation, matrix, activation, loss, windows)
+_OPS = [op for module in _MODULES for op in module.OPS] + [*ENVIRONMENT, *static.OPS]
 #: Paddle's dotted name -> op.
-OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
-_METHODS: dict[str, Op] = {method: op for group in _GROUPS for op in group.OPS for method in op.methods}
+OPS: dict[str, Op] = {name: op for op in _OPS for name in (op.name, *op.aliases)}
+_METHODS: dict[str, Op] = {method: op for op in _OPS for method in op.methods}
 _METHODS |= {"numpy": arrays.NUMPY}
 _ARRAY_METHODS: dict[str, Op] = {method: op for op in arrays.METHODS for method in op.methods}
 _ARRAY_FUNCTIONS: dict[str, Op] = {"tensor." + op.name: op for op in arrays.FUNCTIONS}
@@ -146,11 +121,6 @@ def same_dtype(left: Value, right: Value) -> bool:
     if None in names:
         raise Refuse("the dtype of this tensor is not known")
     return names[0] == names[1]
-
-
-def described(name: str) -> Op | None:
-    """Return the signature of something that is kept as it is, such as an initializer, or None."""
-    return DESCRIBED.get(name)
 
 
 def described_method(receiver: Described, name: str, positional: list[Value]) -> Value:

@@ -1,6 +1,7 @@
-"""Shapes and dtypes of results, as Paddle computes them; each function takes the bound arguments of a call.
+"""Shapes and dtypes of results, as Paddle computes them, and when plain TensorFlow computes the same.
 
-A size is None where it is known only when the model runs, a shape or dtype is None where it is not known at all.
+Each function takes the bound arguments of a call. A size is None where it is known only when the model runs, a shape or
+dtype is None where it is not known at all.
 """
 
 from __future__ import annotations
@@ -119,6 +120,11 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
             raise Refuse(f"the shapes {' and '.join(str(list(shape)) for shape in known)} cannot be broadcast")
         result.append(wide.pop() if wide else None if None in sizes else 1)
     return tuple(result)
+
+
+def total(combine: Callable[[Iterable[int]], int], *sizes: int | None) -> int | None:
+    """Return the sum or the product of sizes; None where one of them is not known."""
+    return None if None in sizes else combine(size or 0 for size in sizes)
 
 
 def same(bound: Arguments) -> Tensor:
@@ -256,3 +262,51 @@ def _quotient(own: Extent, total: int, other: Extent, known: int) -> Extent:
 
 def _count(sizes: Iterable[int | None]) -> int:
     return math.prod(size for size in sizes if size is not None)
+
+
+def same_dtype(bound: Arguments) -> bool:
+    """Whether the first two arguments have one dtype, or one is a Python number that takes that of the other."""
+    left, right = list(bound.values())[:2]
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return left.dtype is not None and left.dtype == right.dtype and left.dtype != "bool"
+    known, other = (left, right) if isinstance(left, Tensor) else (right, left)
+    if not isinstance(known, Tensor) or known.dtype is None or isinstance(other, bool | Size):
+        return False
+    return known.floating if isinstance(other, float) else isinstance(other, int) and known.dtype != "bool"
+
+
+def both_tensors(bound: Arguments) -> bool:
+    """Whether the first two arguments are tensors of one dtype."""
+    left, right = list(bound.values())[:2]
+    return isinstance(left, Tensor) and isinstance(right, Tensor) and same_dtype(bound)
+
+
+def booleans(bound: Arguments) -> bool:
+    """Whether the first two arguments are tensors of truth values."""
+    left, right = list(bound.values())[:2]
+    return all(isinstance(item, Tensor) and item.dtype == "bool" for item in (left, right))
+
+
+def floating(bound: Arguments) -> bool:
+    """Whether the first argument is of floating point numbers."""
+    first = next(iter(bound.values()))
+    return isinstance(first, Tensor) and first.floating
+
+
+def list_of_one_dtype(value: Value) -> bool:
+    """Whether a value is a list of tensors of one known dtype."""
+    if not isinstance(value, list | tuple):
+        return False
+    dtypes = {tensor(item).dtype if isinstance(item, Tensor) else None for item in value}
+    return len(dtypes) == 1 and None not in dtypes
+
+
+def plain_dtype(bound: Arguments) -> bool:
+    """Whether TensorFlow understands `dtype` as Paddle does, for which Python's `int` and `float` have 64 bits."""
+    given = bound["dtype"]
+    return given not in ("int", "float") and getattr(given, "name", "") not in ("builtins.int", "builtins.float")
+
+
+def both(*conditions: Callable[[Arguments], bool]) -> Callable[[Arguments], bool]:
+    """Whether all conditions hold."""
+    return lambda bound: all(condition(bound) for condition in conditions)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 
 from migrate.source.paddle.abstract.values import Extent, Refuse, Size, Tensor, Value
-from migrate.source.paddle.ops.shapes import axes_of, axis_of, reshaped, sizes_in, sizes_of, tensor
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
-
-
-def _reshape(bound: Arguments) -> Tensor:
-    return reshaped(tensor(bound["x"]), bound["shape"])
+from migrate.source.paddle.ops.shapes import axes_of, axis_of, dtype_name, reshaped, sizes_in, sizes_of, tensor, total
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def _no_zero(bound: Arguments) -> bool:
@@ -59,10 +55,6 @@ def _unsqueeze(bound: Arguments) -> Tensor:
     for item in axis if isinstance(axis, list | tuple) else [axis]:
         shape.insert(axis_of(item, len(shape) + 1), 1)
     return Tensor(tuple(shape), x.dtype)
-
-
-def _one_axis(bound: Arguments) -> bool:
-    return isinstance(bound["axis"], int)
 
 
 def _squeeze(bound: Arguments) -> Tensor:
@@ -166,10 +158,36 @@ def _as(bound: Arguments) -> Tensor:
     return Tensor(tensor(bound["y"]).shape, tensor(bound["x"]).dtype)
 
 
+_F = "paddle.nn.functional"
+
+
+def _mask(bound: Arguments) -> Tensor:
+    x, most = tensor(bound["x"]), bound["maxlen"]
+    size = None if most is None else sizes_of(most)[0]
+    return Tensor(None if x.shape is None else (*x.shape, size), dtype_name(bound["dtype"]))
+
+
+def _padded(bound: Arguments) -> Tensor:
+    x, amounts = tensor(bound["x"]), sizes_of(bound["pad"])
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    rank = len(x.shape)
+    if bound["mode"] == "constant" and len(amounts) == 2 * rank:
+        pairs = [tuple(amounts[2 * i : 2 * i + 2]) for i in range(rank)]
+    else:
+        first = 1 if str(bound["data_format"]).endswith("C") else 2
+        if len(amounts) != 2 * (rank - 2):
+            raise Refuse(f"`pad` needs two numbers for each of {rank - 2} dimensions, or for each of all {rank}")
+        pairs = [(0, 0)] * rank
+        for i in range(rank - 2):
+            pairs[first + rank - 3 - i] = tuple(amounts[2 * i : 2 * i + 2])
+    return Tensor(tuple(total(sum, size, *pair) for size, pair in zip(x.shape, pairs, strict=True)), x.dtype)
+
+
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.reshape(x, shape, name=None)",
-        _reshape,
+        lambda bound: reshaped(tensor(bound["x"]), bound["shape"]),
         (Form("tf.reshape(tensor=x, shape=shape)", _no_zero),),
         ("reshape", "reshape_"),
     ),
@@ -182,7 +200,7 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.unsqueeze(x, axis, name=None)",
         _unsqueeze,
-        (Form("tf.expand_dims(input=x, axis=axis)", _one_axis),),
+        (Form("tf.expand_dims(input=x, axis=axis)", lambda bound: isinstance(bound["axis"], int)),),
         ("unsqueeze", "unsqueeze_"),
     ),
     Op(
@@ -191,33 +209,15 @@ OPS: tuple[Op, ...] = (
         (Form("tf.squeeze(input=x, axis=axis)", _all_one),),
         ("squeeze", "squeeze_"),
     ),
-    Op(
-        "paddle.transpose(x, perm, name=None)",
-        _transpose,
-        (Form("tf.transpose(a=x, perm=perm)", _plain_order),),
-        ("transpose",),
-    ),
+    method("transpose(x, perm, name=None)", _transpose, "tf.transpose(a=x, perm=perm)", _plain_order),
     Op("paddle.t(input, name=None)", _turned, (Form("tf.transpose(a=input)", _matrix),), ("t",)),
     Op("paddle.Tensor.T(x)", _all_turned, (Form("tf.transpose(x)"),), ("T",), helper="t"),
     Op("paddle.moveaxis(x, source, destination, name=None)", _moved, methods=("moveaxis",)),
-    Op(
-        "paddle.tile(x, repeat_times, name=None)",
-        _tile,
-        (Form("tf.tile(input=x, multiples=repeat_times)", _full_times),),
-        ("tile",),
-    ),
-    Op(
-        "paddle.expand(x, shape, name=None)",
-        _expand,
-        (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
-        ("expand",),
-    ),
-    Op(
-        "paddle.broadcast_to(x, shape, name=None)",
-        _expand,
-        (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
-        ("broadcast_to",),
-    ),
+    method("tile(x, repeat_times, name=None)", _tile, "tf.tile(input=x, multiples=repeat_times)", _full_times),
+    method("expand(x, shape, name=None)", _expand, "tf.broadcast_to(input=x, shape=shape)", _no_rest),
+    method("broadcast_to(x, shape, name=None)", _expand, "tf.broadcast_to(input=x, shape=shape)", _no_rest),
     Op("paddle.expand_as(x, y, name=None)", _as, methods=("expand_as",)),
     Op("paddle.shape(input)", _shape, (Form("tf.shape(input=input)"),)),
+    Op(f"{_F}.sequence_mask(x, maxlen=None, dtype='int64', name=None)", _mask),
+    Op(f"{_F}.pad(x, pad, mode='constant', value=0.0, data_format='NCHW', name=None)", _padded),
 )

@@ -11,11 +11,18 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from migrate.source.paddle.abstract.values import Refuse, Value
 
 REQUIRED = object()  #: marks a parameter without a default
 Arguments = Mapping[str, Value]  #: Paddle's parameter names -> values, with defaults
+Condition = Callable[[Arguments], bool]
+Result = Callable[[Arguments], Value]
+
+
+def _always(bound: Arguments) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Form:
     """
 
     tf: str
-    when: Callable[[Arguments], bool] = lambda bound: True
+    when: Condition = _always
     write: tuple[str, ...] = ()  #: parameters that are always written, because defaults differ
     ignored: bool = False  #: whether arguments that the expression does not use have no effect
 
@@ -51,7 +58,7 @@ class Op:
     """
 
     paddle: str
-    result: Callable[[Arguments], Value]  #: raises `Refuse` for what Paddle itself refuses, or no form computes
+    result: Result  #: raises `Refuse` for what Paddle itself refuses, or no form computes
     forms: tuple[Form, ...] = ()
     methods: tuple[str, ...] = ()  #: tensor methods with the same meaning; the receiver is the first argument
     aliases: tuple[str, ...] = ()  #: other dotted names
@@ -129,3 +136,13 @@ class Op:
 def _equal(value: Value, default: Value) -> bool:
     plain = isinstance(value, bool | int | float | str | tuple) and type(value) is type(default)
     return value is default or (plain and bool(value == default))
+
+
+def function(signature: str, result: Result, tf: str = "", when: Condition = _always, **more: Any) -> Op:
+    """Return the row of a function of `paddle`, with the form `tf` where the condition holds; `more` is of `Op`."""
+    return Op(f"paddle.{signature}", result, (Form(tf, when),) if tf else (), **more)
+
+
+def method(signature: str, result: Result, tf: str = "", when: Condition = _always, **more: Any) -> Op:
+    """Return the row of a function that tensors have as a method of its name, too."""
+    return function(signature, result, tf, when, methods=(signature.partition("(")[0],), **more)

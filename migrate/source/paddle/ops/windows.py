@@ -124,32 +124,22 @@ def _input(bound: Arguments) -> Tensor:
     return same_float(bound)
 
 
-def pooled(count: int) -> Callable[[Arguments], Value]:
-    """The result of a pooling over `count` dimensions."""
+def pooled(count: int, adapts: bool = False) -> Callable[[Arguments], Value]:
+    """The result of a pooling over `count` dimensions, or to given sizes, of which None keeps a size."""
 
     def result(bound: Arguments) -> Value:
         x = _input(bound)
         if x.shape is None:
             return x
         last, sizes = _moved(x, count, str(bound.get("data_format", "")))
-        kernel, steps = listed(bound["kernel_size"], count), _covering if bound["ceil_mode"] else _cut
-        return _placed(x, spatial(sizes, bound, kernel, steps), last, x.shape[-1 if last else 1], x.dtype)
-
-    return result
-
-
-def adapted(count: int) -> Callable[[Arguments], Value]:
-    """The result of a pooling to given sizes, of which None keeps a size."""
-
-    def result(bound: Arguments) -> Value:
-        x = _input(bound)
-        if x.shape is None:
-            return x
-        last, sizes = _moved(x, count, str(bound.get("data_format", "")))
-        wanted = bound["output_size"]
-        wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
-        given = [size if one is None else listed([one], 1)[0] for one, size in zip(wanted, sizes, strict=True)]
-        return _placed(x, given, last, x.shape[-1 if last else 1], x.dtype)
+        if adapts:
+            wanted = bound["output_size"]
+            wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
+            sizes = [size if one is None else listed([one], 1)[0] for one, size in zip(wanted, sizes, strict=True)]
+        else:
+            kernel, steps = listed(bound["kernel_size"], count), _covering if bound["ceil_mode"] else _cut
+            sizes = spatial(sizes, bound, kernel, steps)
+        return _placed(x, sizes, last, x.shape[-1 if last else 1], x.dtype)
 
     return result
 
@@ -176,8 +166,8 @@ OPS: tuple[Op, ...] = (
         "divisor_override=None, data_format='NCHW', name=None)",
         pooled(2),
     ),
-    Op(f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)", adapted(1)),
-    Op(f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)", adapted(1)),
-    Op(f"{_F}.adaptive_max_pool2d(x, output_size, return_mask=False, name=None)", adapted(2)),
-    Op(f"{_F}.adaptive_avg_pool2d(x, output_size, data_format='NCHW', name=None)", adapted(2)),
+    Op(f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)", pooled(1, adapts=True)),
+    Op(f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)", pooled(1, adapts=True)),
+    Op(f"{_F}.adaptive_max_pool2d(x, output_size, return_mask=False, name=None)", pooled(2, adapts=True)),
+    Op(f"{_F}.adaptive_avg_pool2d(x, output_size, data_format='NCHW', name=None)", pooled(2, adapts=True)),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
@@ -15,14 +16,16 @@ from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report.folder_findings import KIND, unsupported
+from migrate.source.paddle.report.folder_findings import KIND, applied, table_record, unsupported
+from migrate.targets.base import Target
+from migrate.targets.switches import Switches
 
 
 def no_model(path: str, text: str) -> SourceResult:
     """Return the result for a Paddle file without a model, such as a trainer, for which nothing is left to do."""
     message = "no class of this file derives from `nn.Layer` by name, so it is left unchanged"
     reason = f"besides models, only the `{TRAINER}` of a folder, what it imports and its reader are read"
-    return _left(path, text, "paddle-no-model", State.NOTED, 1, message, reason)
+    return _left(text, "paddle-no-model", State.NOTED, Location(path, 1, 1), message, reason)
 
 
 def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
@@ -31,7 +34,8 @@ def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
     reason = f"a static graph is read from the methods of the `StaticModel` in a folder's `{STATIC}`"
     action = f"move its parts to `create_feeds`, `net` and `create_optimizer` in a `{STATIC}` beside `config.yaml` "
     action += "and a reader, and convert the folder"
-    return _left(path, text, "paddle-unsupported", State.UNSUPPORTED, node.lineno, message, reason, action)
+    where = Location(path, node.lineno, node.lineno)
+    return _left(text, "paddle-unsupported", State.UNSUPPORTED, where, message, reason, action)
 
 
 def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
@@ -40,33 +44,24 @@ def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
     message = f"`{node.name}` derives from `{bases}`, which this file neither defines nor imports by name"
     reason = "only models whose file shows that they derive from `nn.Layer` are converted"
     action = "import `paddle.nn` by name at the top of the file, and define the base class in the file"
-    rule = "paddle-foreign-base"
-    return _left(path, text, rule, State.UNSUPPORTED, node.lineno, message, reason, action, node.name)
+    where = Location(path, node.lineno, node.lineno, node.name)
+    return _left(text, "paddle-foreign-base", State.UNSUPPORTED, where, message, reason, action)
 
 
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """Return the result for a file that is not valid Python."""
     message = f"line {line} is not valid Python ({problem})"
-    return _left(path, text, "paddle-syntax", State.FAILED, line, message, action="correct the line")
+    return _left(text, "paddle-syntax", State.FAILED, Location(path, line, line), message, "", "correct the line")
 
 
 def _left(
-    path: str,
-    text: str,
-    rule: str,
-    state: State,
-    line: int,
-    message: str,
-    reason: str = "",
-    action: str = "",
-    scope: str = "",
+    text: str, rule: str, state: State, where: Location, message: str, reason: str = "", action: str = ""
 ) -> SourceResult:
     """Return the result for a file that is left unchanged because of a line."""
     lines = text.splitlines()
-    before = lines[line - 1].strip() if line <= len(lines) and state is not State.NOTED else ""
-    where = Location(path, line, line, scope)
+    before = lines[where.line - 1].strip() if where.line <= len(lines) and state is not State.NOTED else ""
     finding = Finding(rule, "file", state, where, message, reason, action, before=before)
-    return SourceResult(path, KIND, text, text, (finding,))
+    return SourceResult(where.path, KIND, text, text, (finding,))
 
 
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
@@ -104,21 +99,6 @@ def _place(program: Program, span: Span) -> Location:
     return Location(program.shown, span[0], span[2], scope_at(program.net, span[0]))
 
 
-def _exact(
-    rule: str,
-    subject: str,
-    where: Location,
-    message: str,
-    reason: str = "",
-    *,
-    before: str = "",
-    after: str = "",
-    table: str = "",
-) -> Finding:
-    shown = (where, message, reason, "", Applicability.EXACT, ())
-    return Finding(rule, subject, State.APPLIED, *shown, before, after, table)
-
-
 def _classes(program: Program, layer: str) -> Iterator[Finding]:
     for cls in program.net.names.values():
         if isinstance(cls, Class) and cls.module is program.net and cls.derives(registry.LAYER):
@@ -131,7 +111,7 @@ def _classes(program: Program, layer: str) -> Iterator[Finding]:
                 program.net.lines[span[0] - 1].strip(),
             )
             after = f"class {cls.name}({base}):"
-            yield _exact("paddle-layer-class", "layer", where, message, reason, before=before, after=after)
+            yield applied("paddle-layer-class", "layer", where, message, reason, before=before, after=after)
 
 
 def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
@@ -143,7 +123,7 @@ def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
         message, reason = _layer_message(made, program.paths), _layer_reason(made)
         texts = {"before": _source(program.net.lines, span), "after": after.get(span, "")}
         table = "embedding" if any(layer.lookups for layer in made) else ""
-        yield _exact("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
+        yield applied("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
 
 
 def _source(lines: list[str], span: Span) -> str:
@@ -177,17 +157,9 @@ def _table(program: Program) -> TableRecord:
     layers = program.input_linears
     first = layers[0].span
     kinds = sorted({_initializer_text(layer.arguments.get("weight_attr")) for layer in layers})
-    return TableRecord(
-        name="embedding",
-        location=_place(program, first),
-        verdict=State.APPLIED,
-        applicability=Applicability.EXACT,
-        dim=str(program.emb_dim),
-        rows=str(program.schema.input.rows),
-        initializer=", ".join(kinds),
-        optimizer="",
-        lookups=tuple(_place(program, span) for span in dict.fromkeys(layer.span for layer in layers)),
-    )
+    lookups = tuple(_place(program, span) for span in dict.fromkeys(layer.span for layer in layers))
+    rows, start = program.schema.input.rows, ", ".join(kinds)
+    return table_record("embedding", _place(program, first), rows, program.emb_dim, start, lookups=lookups)
 
 
 def _initializer_text(value: Value) -> str:
@@ -206,7 +178,7 @@ def _table_finding(program: Program, record: TableRecord) -> Finding:
     reason = f"{len(spec.sparse)} one-hot groups of {spec.rows} columns become one lookup each; rows are summed"
     before = f"x [batch, {spec.size}] · W [{spec.size}, {record.dim}]"
     after = f"dense [batch, {spec.dense_size}] · W_dense + sum of {len(spec.sparse)} rows"
-    return _exact(
+    return applied(
         "paddle-table", "table", record.location, message, reason, before=before, after=after, table="embedding"
     )
 
@@ -218,10 +190,10 @@ def _loss(program: Program) -> Finding:
         owner = f"{program.loss.owner.name}." if program.loss.owner else ""
         where = Location(_beside(program.shown, TRAINER), span[0], span[2], f"{owner}create_loss")
         message = "the loss is converted from the trainer's `create_loss`"
-        return _exact("paddle-loss", "loss", where, message, before=after, after=after)
+        return applied("paddle-loss", "loss", where, message, before=after, after=after)
     where = _place(program, program.net.span(program.net.tree))
     message = f"the loss is built from the {len(program.schema.tasks)} tasks of the schema"
-    return _exact("paddle-loss", "loss", where, message, f"there is no {TRAINER} with a create_loss", after=after)
+    return applied("paddle-loss", "loss", where, message, f"there is no {TRAINER} with a create_loss", after=after)
 
 
 def _optimizer(program: Program) -> Iterator[Finding]:
@@ -237,3 +209,42 @@ def _optimizer(program: Program) -> Iterator[Finding]:
     message = f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else "")
     reason = "the converted module has no training step, only a loss"
     yield Finding("paddle-optimizer", "optimizer", state, where, message, reason, action, before=made.text)
+
+
+def added(result: SourceResult, target: Target, switches: Switches) -> SourceResult:
+    """Return a result with what its target does to the tables; as it is where the model has none."""
+    if not result.tables:
+        return result
+    found = list(_found(result, target, switches))
+    changes = any(one.applicability is Applicability.CHANGES_VALUES for one in found)
+    tables = result.tables
+    if changes:
+        tables = tuple(replace(one, applicability=Applicability.CHANGES_VALUES) for one in tables)
+    return replace(result, findings=(*result.findings, *found), tables=tables)
+
+
+def _found(result: SourceResult, target: Target, switches: Switches) -> Iterator[Finding]:
+    where = result.tables[0].location
+    for effect in target.effects(switches):
+        yield _finding(where, effect.text, effect.changes_values, effect.by_hand)
+    others = [law for law in result.tables[0].initializer.split("), ") if not law.startswith("Constant(")]
+    if target.name == "sok" and others:
+        told = f"{target.title} draws rows from N(0, 1) or U(0, 1) alone, not from {', '.join(others)}"
+        yield _finding(where, told, True, "set the rows of known ids with `sok.assign` before training")
+    if target.name == "deeprec" and others:
+        told = (
+            f"{target.title} gives new ids the rows of a matrix in turn, so that a run draws other rows than the model"
+        )
+        yield _finding(where, told, True, "")
+    if target.unseen:
+        yield _finding(where, target.unseen, False, "")
+    for hook in target.hooks(switches):
+        arguments = hook.arguments or ("modify_graph=True" if hook.modifies else "")
+        hand = f"give the session `{hook.function}({arguments})`"
+        yield _finding(where, f"lookups need the hook `{hook.function}` of {target.title}", False, hand)
+
+
+def _finding(where: Location, message: str, changes: bool, by_hand: str) -> Finding:
+    state = State.SUGGESTED if by_hand else State.NOTED
+    applicability = Applicability.CHANGES_VALUES if changes else None
+    return Finding("paddle-sdk", "table", state, where, message, "", by_hand, applicability, table="embedding")

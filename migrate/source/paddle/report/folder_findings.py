@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
@@ -15,7 +16,6 @@ from migrate.source.paddle.emission.files import Written
 from migrate.source.paddle.emission.tables import Embedding, embeddings, given_up
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report import static_findings
 from migrate.targets.switches import Switches
 
 KIND = "paddle"
@@ -118,7 +118,7 @@ def converted(
     if is_reader:
         home = "data" if program.path == TRAINER else "static"
         message = f"the reader's base class is that of `runtime.nn.{home}`; its samples are unchanged"
-        found = [_applied("paddle-reader", "file", file.whole, message)]
+        found = [applied("paddle-reader", "file", file.whole, message)]
         return SourceResult(path, KIND, text, new, tuple(found))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
@@ -128,19 +128,27 @@ def converted(
     found += kept + (_without_effect(path, program, switches) if name == program.path else [])
     found += _trainer(path, module, program) if name == program.path else []
     found += [_not_evaluated(file, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
-    found += static_findings.tables(path, name, program)
-    found += static_findings.server(path, program, config) if name == STATIC else []
+    found += _rows_tables(path, name, program)
+    found += _server(path, program, config) if name == STATIC else []
     found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
     found += [
         Finding("paddle-not-reached", "use", State.NOTED, _at(path, span), told) for span, told in written.notes.items()
     ]
     records = [_record(path, one, program, switches, freed) for one in tables if not one.dense]
-    records += static_findings.records(path, name, program, _short(program.optimizer))
+    records += _rows_records(path, name, program, _short(program.optimizer))
     return SourceResult(path, KIND, text, new, tuple(found), tuple(records))
 
 
-def _applied(rule: str, subject: str, where: Location, message: str, table: str = "") -> Finding:
-    return Finding(rule, subject, State.APPLIED, where, message, applicability=Applicability.EXACT, table=table)
+def applied(rule: str, subject: str, where: Location, message: str, reason: str = "", **shown: Any) -> Finding:
+    """Return the finding of what is converted with the same values; `shown` is its `before`, `after` or `table`."""
+    finding = Finding(rule, subject, State.APPLIED, where, message, reason, applicability=Applicability.EXACT)
+    return replace(finding, **shown)
+
+
+def table_record(name: str, where: Location, rows: object, dim: object, start: str = "", **more: Any) -> TableRecord:
+    """Return the record of a table that is converted with the same values, unless `more` says otherwise."""
+    record = TableRecord(name, where, State.APPLIED, Applicability.EXACT, str(dim), str(rows), start, "")
+    return replace(record, **more)
 
 
 def _at(path: str, span: Span, scope: str = "") -> Location:
@@ -153,7 +161,7 @@ def _classes(path: str, module: Module, program: Program) -> list[Finding]:
     for value in module.names.values():
         if isinstance(value, Class) and value.module is module and id(value) in made and value.derives(registry.LAYER):
             where = _at(path, module.span(value.node), value.name)
-            found.append(_applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
+            found.append(applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
     return found
 
 
@@ -187,7 +195,7 @@ def _embedding(path: str, one: Embedding, switches: Switches, freed: Container[P
         message = f"`{name}` [{rows}, {dim}] stays a dense variable, because {one.dense}"
         return Finding("paddle-embedding", "layer", State.NOTED, where, message)
     message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
-    found = _applied("paddle-embedding", "table", where, message, name)
+    found = applied("paddle-embedding", "table", where, message, table=name)
     rules = "; ".join(
         filter(
             None,
@@ -206,25 +214,15 @@ def _record(path: str, one: Embedding, program: Program, switches: Switches, fre
     rows, dim = one.layer.weights["weight"].shape or ("", "")
     is_freed = _is_freed(one, freed)
     is_other = is_freed or bool(table_rules.words(switches))
-    return TableRecord(
-        name=one.path or "embedding",
-        location=_at(path, one.layer.span),
-        verdict=State.APPLIED,
-        applicability=Applicability.CHANGES_VALUES if is_other else Applicability.EXACT,
-        dim=str(dim),
-        rows=str(rows),
-        initializer=_initializer(one.layer.arguments.get("weight_attr")),
-        optimizer=_short(program.optimizer),
-        growth="free" if is_freed else "",
-        base_buckets=str(rows) if is_freed else "",
-    )
+    record = table_record(one.path or "embedding", _at(path, one.layer.span), rows, dim, _initializer(one))
+    record = replace(record, optimizer=_short(program.optimizer))
+    record = replace(record, growth="free", base_buckets=str(rows)) if is_freed else record
+    return replace(record, applicability=Applicability.CHANGES_VALUES) if is_other else record
 
 
-def _initializer(attr: Value) -> str:
-    inner = (
-        attr.arguments.get("initializer") if isinstance(attr, Described) and "initializer" in attr.arguments else attr
-    )
-    return _short(inner) or "XavierUniform"
+def _initializer(one: Embedding) -> str:
+    attr = one.layer.arguments.get("weight_attr")
+    return _short(attr.arguments.get("initializer", attr) if isinstance(attr, Described) else attr) or "XavierUniform"
 
 
 def _short(value: Value) -> str:
@@ -245,7 +243,7 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
         method = cls.find(name)
         if method is not None:
             rule = {"create_loss": "paddle-loss", "create_optimizer": "paddle-optimizer"}.get(name, "paddle-trainer")
-            found.append(_applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
+            found.append(applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
     return found
 
 
@@ -259,3 +257,71 @@ def _not_evaluated(file: File, problem: Problem, trainer: str) -> Finding:
         f"write `{method}` for TensorFlow by hand; until then it raises NotImplementedError",
     )
     return Finding("paddle-unsupported", "use", State.SUGGESTED, where, *texts, before=problem.source)
+
+
+_SETTINGS = "table_parameters"
+
+
+def _rows_tables(path: str, name: str, program: Program) -> Iterator[Finding]:
+    """Yield what became of each call in a file that looks up rows, and of its rule for new ids.
+
+    Args:
+        path: the file, as reports show it.
+        name: its name in the model's folder.
+        program: the executed static model.
+    """
+    for one in _places(program, name):
+        rows, dim = one.arguments["size"]
+        table = one.name or "a table of its own"
+        message = f"`{table}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows"
+        applied = {"applicability": Applicability.EXACT, "table": one.name}
+        yield Finding("paddle-embedding", "table", State.APPLIED, _at(path, one.place[1]), message, **applied)
+        entry = one.arguments.get("entry")
+        if isinstance(entry, Described):
+            yield _entry(path, one, entry)
+
+
+def _entry(path: str, one: Any, entry: Described) -> Finding:
+    if entry.name.endswith("CountFilterEntry"):
+        count = entry.arguments["count_filter"]
+        message = f"an id gets a row at its {count}. occurrence, as with Paddle's servers; until then it reads zeros"
+        return Finding("paddle-entry", "table", State.APPLIED, _at(path, one.place[1]), message, table=one.name)
+    if entry.name.endswith("ProbabilityEntry"):
+        chance = entry.arguments["probability"]
+        message = f"an id gets a row at each occurrence with probability {chance}; until then it reads zeros"
+        reason = (
+            "which occurrence it is follows from the table's seed and the id, where Paddle's servers draw a "
+            "random number"
+        )
+        shown = (_at(path, one.place[1]), message, reason, "", Applicability.CHANGES_VALUES)
+        return Finding("paddle-entry", "table", State.APPLIED, *shown, table=one.name)
+    texts = (
+        "`ShowClickEntry` has no effect: every id gets a row, and its shows and clicks are not kept",
+        "Paddle's servers drop rows with few shows and clicks; tables count occurrences only",
+        "to admit ids by their count, give `paddle.distributed.CountFilterEntry(n)` instead",
+    )
+    return Finding("paddle-entry", "table", State.SUGGESTED, _at(path, one.place[1]), *texts, table=one.name)
+
+
+def _server(path: str, program: Program, settings: dict[str, Value]) -> Iterator[Finding]:
+    """Yield that the configuration of the parameter server is not read, if there is one."""
+    if program.lookups and any(name.startswith(f"{_SETTINGS}.") for name in settings):
+        message = f"`{_SETTINGS}` of the configuration has no effect; rows train with the optimizer of this file"
+        reason = "a parameter server has optimizers of its own for rows, and rules when rows are dropped"
+        texts = (message, reason, "give `create_optimizer` the optimizer that rows are to train with")
+        yield Finding("paddle-server", "optimizer", State.SUGGESTED, Location(path, 1, 1), *texts)
+
+
+def _rows_records(path: str, name: str, program: Program, optimizer: str) -> Iterator[TableRecord]:
+    """Yield each table that a file makes, once."""
+    for one in {one.name or one.place: one for one in reversed(list(_places(program, name)))}.values():
+        rows, dim = one.arguments["size"]
+        attr = one.arguments["param_attr"]
+        start = attr.arguments.get("initializer") if isinstance(attr, Described) else None
+        drawn = _short(start) or "XavierUniform"
+        yield table_record(one.name or "embedding", _at(path, one.place[1]), rows, dim, drawn, optimizer=optimizer)
+
+
+def _places(program: Program, name: str) -> Iterable[Any]:
+    """Return the lookups of a file, one for each place and table."""
+    return {(one.place, one.name): one for one in program.lookups if one.place[0] == name}.values()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value
 from migrate.source.paddle.ops.shapes import dtype_name, tensor
-from migrate.source.paddle.ops.spec import Arguments, Op
+from migrate.source.paddle.ops.spec import Arguments, Op, function
 
 _NN = "paddle.static.nn"
 _POOLS = ("sum", "average", "sqrt", "max", "last", "first")
@@ -124,11 +124,7 @@ OPS: tuple[Op, ...] = (
         aliases=(f"{_NN}.sequence_lod.sequence_pool",),
         helper="static.nn.sequence_pool",
     ),
-    Op(
-        f"{_NN}.continuous_value_model(input, cvm, use_cvm=True)",
-        _cvm,
-        helper="static.nn.continuous_value_model",
-    ),
+    Op(f"{_NN}.continuous_value_model(input, cvm, use_cvm=True)", _cvm, helper="static.nn.continuous_value_model"),
     Op(
         f"{_NN}.data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout='NCHW', in_place=False, "
         "name=None, moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, "
@@ -141,22 +137,14 @@ OPS: tuple[Op, ...] = (
         _auc,
         helper="static.auc",
     ),
-    Op(
-        "paddle.static.ctr_metric_bundle(input, label, ins_tag_weight=None)", _bundle, helper="static.ctr_metric_bundle"
-    ),
+    function("static.ctr_metric_bundle(input, label, ins_tag_weight=None)", _bundle, helper="static.ctr_metric_bundle"),
     Op(
         f"{_NN}.fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation=None, name=None)",
         _fc,
         helper="static.nn.fc",
     ),
-    Op(
-        "paddle.static.accuracy(input, label, k=1, correct=None, total=None)",
-        _accuracy,
-        helper="static.accuracy",
-    ),
-    Op(
-        "paddle.metric.accuracy(input, label, k=1, correct=None, total=None, name=None)",
-        _accuracy,
-        helper="static.accuracy",
+    Op("paddle.static.accuracy(input, label, k=1, correct=None, total=None)", _accuracy, helper="static.accuracy"),
+    function(
+        "metric.accuracy(input, label, k=1, correct=None, total=None, name=None)", _accuracy, helper="static.accuracy"
     ),
 )

@@ -16,6 +16,7 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import mapped
 from migrate.verify.paddle import patches
 from migrate.verify.paddle.patches import distributions_of, is_dense, textbook, trained_by, watched_distributions
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
@@ -112,7 +113,7 @@ def _watching(side: _Side) -> Iterator[None]:
         load(self, *positional, **{**named, "use_buffer_reader": False, "num_workers": 0})
 
     def iterated(self: Any) -> Any:
-        return map(_widened, batches(self))
+        return (mapped(_widened, batch) for batch in batches(self))
 
     changes: list[tuple[Any, str, Any]] = [
         (LayerHelperBase, "create_parameter", created),
@@ -130,12 +131,8 @@ def _watching(side: _Side) -> Iterator[None]:
 
 
 def _widened(value: Any) -> Any:
-    """Return a batch with float64 in the place of float32."""
-    if isinstance(value, paddle.Tensor):
-        return value.astype("float64") if value.dtype == paddle.float32 else value
-    if isinstance(value, dict):
-        return {key: _widened(part) for key, part in value.items()}
-    return [_widened(part) for part in value] if isinstance(value, list | tuple) else value
+    """Return float64 in the place of float32."""
+    return value.astype("float64") if isinstance(value, paddle.Tensor) and value.dtype == paddle.float32 else value
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from unittest import mock
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle.trainer.common import class_of, tensors_in
+from migrate.source.paddle.abstract.values import tensors_in
+from migrate.verify.paddle.trainer.common import class_of
 
 TRAINER, CLASS = "static_model.py", "StaticModel"
 #: Ids are taken modulo this number, and tables have as many rows at most: in Paddle they are matrices here.

@@ -1,4 +1,4 @@
-"""What both sides share: the trainer's class, its configuration, masks by number, and arrays in nested results."""
+"""What both sides share: the trainer's class, its configuration, and what each call draws by its number."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import tensors_in
 from migrate.verify import compare, program_files
 from migrate.verify.program_files import class_in
 from migrate.verify.weights import moved_weights
@@ -70,18 +71,6 @@ def own_metrics(held: Any, base: type, stock: Callable[[Any], bool]) -> list[Any
     return [metric for metric in listed if isinstance(metric, base) and not stock(metric)]
 
 
-def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
-    """Yield the tensors in nested lists, tuples and dicts, in order."""
-    if isinstance(value, kind):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item, kind)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item, kind)
-
-
 @contextlib.contextmanager
 def recorded(owner: type, name: str) -> Iterator[list[Any]]:
     """Yield a list that is filled with what a method returns inside; with the objects themselves for `__init__`."""
@@ -115,16 +104,6 @@ def watched(model: Any, kind: type) -> Iterator[list[Any]]:
         del model.forward
 
 
-def mapped(function: Callable[..., Any], *batches: Any) -> Any:
-    """Return nested lists and dicts like the first of `batches`, with `function` of what each has at the same place."""
-    first = batches[0]
-    if isinstance(first, Mapping):
-        return {key: mapped(function, *(batch[key] for batch in batches)) for key in first}
-    if isinstance(first, list | tuple):
-        return [mapped(function, *items) for items in zip(*batches, strict=True)]
-    return function(*batches)
-
-
 def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array:
     """Return a gradient as an array [*shape]; it may be a pair of rows' numbers, which may repeat, and their values.
 
@@ -145,3 +124,45 @@ def started_weights(initial: Mapping[str, Array], seed: int) -> dict[str, Array]
     """Return the weights from which both programs start; running values keep theirs, as no variance is negative."""
     moved = {name: value for name, value in initial.items() if not name.endswith(("_mean", "_variance"))}
     return {**initial, **moved_weights(moved, seed)}
+
+
+def uniform(number: int, shape: Sequence[int]) -> Array:
+    """Return floats in [0, 1); the float32 nearest to each is below 1."""
+    drawn: Array = _state(number).randint(0, 1 << 24, tuple(shape)) / float(1 << 24)
+    return drawn
+
+
+def normal(number: int, shape: Sequence[int]) -> Array:
+    """Return floats of mean 0 and deviation 1."""
+    drawn: Array = _state(number).standard_normal(tuple(shape))
+    return drawn
+
+
+def integers(number: int, shape: Sequence[int], low: int, high: int) -> Array:
+    """Return ints in [low, high)."""
+    drawn: Array = _state(number).randint(low, high, tuple(shape))
+    return drawn
+
+
+def permutation(number: int, count: int) -> Array:
+    """Return the ints below `count`."""
+    drawn: Array = _state(number).permutation(count)
+    return drawn
+
+
+def choices(number: int, weights: Array, count: int, replacement: bool) -> Array:
+    """Return for each row of weights [b, n] `count` indices, drawn in proportion to them."""
+    state = _state(number)
+    single = weights.astype(np.float32).astype(np.float64)  # the same for the float64 reference
+    if replacement:
+        sums = single.cumsum(axis=1)
+        places = state.random_sample((len(single), count)) * sums[:, -1:]
+        rows = zip(sums, places, strict=True)
+        return np.stack([np.searchsorted(sum_, place, "right") for sum_, place in rows])
+    with np.errstate(divide="ignore"):
+        keys = np.log(single) - np.log(-np.log(state.uniform(1e-20, 1.0, single.shape)))
+    return np.argsort(-keys, axis=1, kind="stable")[:, :count]
+
+
+def _state(number: int) -> Any:
+    return np.random.RandomState(2000 + number)

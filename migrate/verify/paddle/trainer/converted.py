@@ -11,17 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import mapped
 from migrate.verify import program_files
 from migrate.verify.paddle.graph_side import GraphSide, ran
-from migrate.verify.paddle.trainer.common import (
-    Array,
-    mapped,
-    metrics_of,
-    own_metrics,
-    recorded,
-    trainer_of,
-    watched,
-)
+from migrate.verify.paddle.trainer.common import Array, metrics_of, own_metrics, recorded, trainer_of, watched
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
 from migrate.verify.without_buckets import clips_by_norm
 from runtime import nn

@@ -17,7 +17,7 @@ from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
-from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.abstract.values import Tensor, mapped
 from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import compare, workers
@@ -25,7 +25,7 @@ from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.random_batches import IDS, drawn
 from migrate.verify.paddle.running import run_both
 from migrate.verify.paddle.static.common import Feeds, as_fed
-from migrate.verify.paddle.trainer.common import MOST, mapped
+from migrate.verify.paddle.trainer.common import MOST
 from migrate.verify.settings import Settings
 
 _BATCHES = "migrate.verify.paddle.batches"

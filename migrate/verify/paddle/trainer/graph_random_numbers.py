@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from migrate.verify.paddle.trainer import random_numbers
+from migrate.verify.paddle.trainer import common
 from migrate.verify.paddle.trainer.common import mask
 from runtime.nn import functional, masks
 
@@ -26,19 +26,19 @@ class _Drawer(functional.Drawer):
         return tf.numpy_function(lambda *given: function(number, *given).astype(dtype.as_numpy_dtype), inputs, dtype)
 
     def uniform(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
-        return low + (high - low) * self._given(random_numbers.uniform, dtype, shape)
+        return low + (high - low) * self._given(common.uniform, dtype, shape)
 
     def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(random_numbers.normal, dtype, shape)
+        return self._given(common.normal, dtype, shape)
 
     def integers(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
-        return self._given(random_numbers.integers, dtype, shape, low, high)
+        return self._given(common.integers, dtype, shape, low, high)
 
     def permutation(self, count: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(lambda number, most: random_numbers.permutation(number, int(most)), dtype, count)
+        return self._given(lambda number, most: common.permutation(number, int(most)), dtype, count)
 
     def choices(self, weights: tf.Tensor, count: int, replacement: bool) -> tf.Tensor:
-        return self._given(random_numbers.choices, tf.int64, weights, count, replacement)
+        return self._given(common.choices, tf.int64, weights, count, replacement)
 
 
 @contextlib.contextmanager

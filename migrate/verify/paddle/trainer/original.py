@@ -11,11 +11,11 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.values import mapped
 from migrate.verify.paddle import patches
 from migrate.verify.paddle.patches import distributions_of, watched_distributions
 from migrate.verify.paddle.trainer.common import (
     Array,
-    mapped,
     metrics_of,
     own_metrics,
     recorded,

@@ -10,7 +10,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 
-from migrate.verify.paddle.trainer import random_numbers
+from migrate.verify.paddle.trainer import common
 from migrate.verify.paddle.trainer.common import Array, mask
 from migrate.verify.replacing import replaced
 
@@ -37,9 +37,7 @@ class Chance:
             "randint_like": lambda x, low=0, high=None, dtype=None, name=None: self._randint(
                 low, high, x.shape, dtype or x.dtype
             ),
-            "randperm": lambda n, dtype="int64", name=None: self._tensor(random_numbers.permutation, int(n)).astype(
-                dtype
-            ),
+            "randperm": lambda n, dtype="int64", name=None: self._tensor(common.permutation, int(n)).astype(dtype),
             "multinomial": self._multinomial,
             "bernoulli": lambda x, name=None: (self._uniform(x.shape, "float32", 0.0, 1.0).astype(x.dtype) < x).astype(
                 x.dtype
@@ -82,11 +80,11 @@ class Chance:
     def _uniform(
         self, shape: Any, dtype: Any = None, min: Any = -1.0, max: Any = 1.0, seed: int = 0, name: Any = None
     ) -> Any:
-        drawn = self._tensor(random_numbers.uniform, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
+        drawn = self._tensor(common.uniform, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
         return min + (max - min) * drawn
 
     def _randn(self, shape: Any, dtype: Any = None, name: Any = None) -> Any:
-        return self._tensor(random_numbers.normal, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
+        return self._tensor(common.normal, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
 
     def _normal(self, mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: Any = None) -> Any:
         for given in (mean, std):
@@ -96,12 +94,12 @@ class Chance:
 
     def _randint(self, low: Any = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Any:
         low, high = (0, low) if high is None else (low, high)
-        return self._tensor(random_numbers.integers, _sizes(shape), low, high).astype(dtype or "int64")
+        return self._tensor(common.integers, _sizes(shape), low, high).astype(dtype or "int64")
 
     def _multinomial(self, x: Any, num_samples: int = 1, replacement: bool = False, name: Any = None) -> Any:
         weights = x.numpy()
         rows = weights[None] if weights.ndim == 1 else weights
-        drawn = self._tensor(random_numbers.choices, rows, num_samples, replacement).astype("int64")
+        drawn = self._tensor(common.choices, rows, num_samples, replacement).astype("int64")
         return drawn[0] if weights.ndim == 1 else drawn
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from migrate.source.paddle.abstract.indexing import GETITEM
 from migrate.source.paddle.abstract.values import Size, Tensor
-from migrate.source.paddle.ops import drawing, environment, registry
+from migrate.source.paddle.ops import creation, described, registry
 from migrate.source.paddle.ops.shapes import reshaped
 from migrate.source.paddle.static import ops as static
 from tests.support.paddle.op_examples import Example, Execution, Refused, examples, executed, leaves
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.paddle
 
 EXAMPLES = examples()
 #: Results by chance: only shape and dtype are compared.
-DRAWN = {op.name for op in drawing.OPS} | {"paddle.nn.functional.dropout", "paddle.empty", "paddle.empty_like"}
+DRAWN = {op.name for op in creation.DRAWN} | {"paddle.nn.functional.dropout", "paddle.empty", "paddle.empty_like"}
 #: The number of results depends on values, so that a size is unknown even if those of the operands are known.
 OF_VALUES = {
     "paddle.where",
@@ -210,7 +210,7 @@ def test_the_helper_of_each_op_exists() -> None:
     from runtime.nn import functional
     from runtime.nn import static as of_graphs
 
-    names = [op.functional for op in registry.all_ops() if op.name not in EFFECTS and op not in environment.OPS]
+    names = [op.functional for op in registry.all_ops() if op.name not in EFFECTS and op not in described.ENVIRONMENT]
     helpers = [name for name in names if not name.startswith("static.")]
     missing = [name for name in helpers if not _has(functional, name)]
     assert not missing, "write each in a module of `runtime/nn/functional`, and into its `__all__`"

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 
+from migrate.source.paddle.abstract.run import Frame, Run
 from migrate.source.paddle.abstract.values import (
     Api,
+    Class,
     Container,
     Described,
+    Function,
     Instance,
     LayerValue,
+    Module,
     OneHot,
     Refuse,
+    Stop,
+    Unknown,
     Value,
+    words,
 )
 
 TYPES = {
@@ -45,3 +54,46 @@ def class_of(value: Value) -> Value:
     if value is None or isinstance(value, tuple | Exception):  # a named tuple, or an error that is caught
         return type(value)
     raise Refuse("`type` of a tensor, a size or a function is another in a graph; use `isinstance`")
+
+
+#: Decorators without effect on values. Those of Paddle are not written, `no_grad` has a counterpart.
+WITHOUT_EFFECT = frozenset({"paddle.jit.to_static", "paddle.jit.not_to_static"})
+_KEPT = words(
+    "builtins.property builtins.staticmethod builtins.classmethod functools.cached_property functools.wraps "
+    "functools.lru_cache functools.cache abc.abstractmethod typing.overload"
+)
+_OF_PROPERTIES = frozenset({"setter", "getter", "deleter"})
+
+
+def decorated(run: Run, node: ast.AST, function: Function, module: Module) -> Value:
+    """Return what the decorators of a function make of it.
+
+    Raises:
+        Stop: one is not supported; the problem is recorded at its line.
+    """
+    assert isinstance(function.node, ast.FunctionDef)
+    made: Value = function
+    for decorator in reversed(function.node.decorator_list):
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(called, ast.Attribute) and called.attr in _OF_PROPERTIES:
+            continue
+        value = run.evaluate_in(module, called)
+        if isinstance(value, Function | Class):
+            made = run.call(node, run.evaluate_in(module, decorator), [made], {})
+        elif not _changes_nothing(value, called is not decorator):
+            _refuse(run, module, decorator, value)
+    return made
+
+
+def _changes_nothing(value: Value, is_called: bool) -> bool:
+    name = value.name if isinstance(value, Api | Described) else ""
+    return name in _KEPT | WITHOUT_EFFECT or (name == "paddle.no_grad" and is_called)
+
+
+def _refuse(run: Run, module: Module, decorator: ast.expr, value: Value) -> None:
+    if not isinstance(value, Unknown):
+        run.frames.append(Frame(module, run.frame.scope))
+        remedy = "write `@paddle.no_grad()`" if getattr(value, "name", "") == "paddle.no_grad" else "leave it out"
+        run.problem(decorator, f"the decorator `{ast.unparse(decorator)}` is not supported; {remedy}")
+        run.frames.pop()
+    raise Stop

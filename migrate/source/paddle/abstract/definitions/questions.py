@@ -31,6 +31,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Value,
     Weight,
+    words,
 )
 from migrate.source.paddle.layers import registry as layer_specs
 from migrate.source.paddle.ops import registry
@@ -42,9 +43,7 @@ _CLASSES = frozenset({*layer_specs.SPECS, *registry.CONTAINERS, *DESCRIBED, regi
 _NAMES = _CLASSES | registry.OPS.keys()
 _MODULES = frozenset(name.rsplit(".", n)[0] for name in _NAMES for n in range(1, name.count(".") + 1))
 _GONE = frozenset({"paddle.fluid"})  #: what Paddle had before 2.5
-_OF_TENSORS = frozenset(
-    {"shape", "ndim", "rank", "T", "dtype", "stop_gradient", "name", "backward", "item", "gradient"}
-)
+_OF_TENSORS = words("shape ndim rank T dtype stop_gradient name backward item gradient")
 
 
 def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
@@ -121,7 +120,9 @@ def has(value: Value, name: str) -> bool:
     """Return whether a value has an attribute; raises `Refuse` where that is not known of Paddle's."""
     if isinstance(value, Api):
         module, _, rest = value.name.partition(".")
-        known = _of_paddle(registry.canonical(f"{value.name}.{name}"))
+        dotted = registry.canonical(f"{value.name}.{name}")
+        known = True if dotted in _NAMES | _MODULES or registry.dtype(dotted) is not None else None
+        known = False if known is None and dotted in _GONE else known
         if module in _INSTALLED and not rest:
             known = hasattr(_INSTALLED[module], name)
         what = f"`{value.name}`"
@@ -138,19 +139,6 @@ def has(value: Value, name: str) -> bool:
     if known is None:
         raise Refuse(f"whether {what} has `{name}` is not known; keep only the side that your version takes")
     return known
-
-
-def _of_paddle(dotted: str) -> bool | None:
-    known = dotted in _NAMES | _MODULES or registry.dtype(dotted) is not None
-    return True if known else False if dotted in _GONE else None
-
-
-def _setattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    run.set_attribute(node, given[0], given[1], given[2])
-
-
-def _type(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return class_of(*given)
 
 
 def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
@@ -171,7 +159,7 @@ SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     "isinstance": _isinstance,
     "getattr": _getattr,
     "hasattr": _hasattr,
-    "setattr": _setattr,
-    "type": _type,
+    "setattr": lambda run, node, given: run.set_attribute(node, *given),
+    "type": lambda run, node, given: class_of(*given),
     "callable": _callable,
 }

@@ -27,6 +27,7 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.ops import arrays, registry
+from migrate.source.paddle.ops.described import DESCRIBED
 
 METRIC = "paddle.metric.Metric"
 STEPS = ("update", "accumulate", "reset")
@@ -101,7 +102,7 @@ def _of_tensor(
 
 
 def _of_paddle(run: Run, node: ast.AST, name: str, given: list[Value]) -> tuple[Value] | None:
-    if not mentions(given, Fetched) or registry.described(name) is not None:
+    if not mentions(given, Fetched) or name in DESCRIBED:
         return None
     op = registry.find(name)
     if op is None or name != "paddle.to_tensor":

@@ -129,12 +129,7 @@ class Matrix:
     __gt__ = __ge__ = __lt__ = __le__ = _compared
 
 
-METHODS = frozenset(
-    [
-        *("multiply", "dot", "sum", "astype", "transpose", "reshape", "copy", "toarray"),
-        *("tocsr", "tocsc", "tocoo", "tolil", "todok"),
-    ]
-)
+METHODS = frozenset(name for name, item in vars(Matrix).items() if callable(item) and not name.startswith("_"))
 
 
 def attribute(value: Matrix, name: str) -> Value:

@@ -7,12 +7,10 @@ import collections
 import dataclasses
 
 from migrate.source.paddle.abstract.run import Run
-from migrate.source.paddle.abstract.values import Api, Class, Instance, Refuse, Value
+from migrate.source.paddle.abstract.values import Api, Class, Instance, Refuse, Value, words
 
 _DECORATOR = "dataclasses.dataclass"
-_HEEDED = frozenset(
-    {"init", "kw_only", "eq", "frozen"}
-)  #: arguments of the decorator that change what an object does here
+_HEEDED = words("init kw_only eq frozen")  #: arguments of the decorator that change what an object does here
 
 
 def named_tuple(run: Run, node: ast.ClassDef, bases: tuple[Value, ...], constants: dict[str, Value]) -> Value:
