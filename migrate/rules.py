@@ -11,8 +11,7 @@ import libcst as cst
 from migrate.report.model import Applicability, State
 from migrate.source.rules import Example, Refusal, Rule, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number, string
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Lookup
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Lookup, blocker
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, FileRule, LookupRule, Remark, UseRule
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse_options
 from migrate.source.tensorflow.facts.variables.lookups import make_lookup

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from rewriter.graph.view import Tensor
 from rewriter.table_settings import DEFAULT, TableSettings
+from rewriter.words import stepped_as
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.storage.buckets import Buckets
 
@@ -91,8 +92,8 @@ class Update:
 
     @property
     def optimizer(self) -> str:
-        """The optimizer that it steps as: the lazy rule that gets a gradient of all rows is Adam itself."""
-        return "adam" if self.rule == "lazy_adam" and self.whole is not None else self.rule
+        """The optimizer that it steps as."""
+        return stepped_as(self.rule, self.whole)
 
     @property
     def gradients(self) -> tuple[tuple[Tensor, Tensor], ...]:

@@ -27,7 +27,7 @@ from migrate.source.project.combined_tree import Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.program_analysis import NON_MUTATING
+from migrate.source.tensorflow.base.bindings import NON_MUTATING
 
 BASE = '''"""What all models share."""
 import tensorflow.compat.v1 as tf

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.report.graph_record import plan_report, read_proof
+from migrate.report.graph_proof import read_proof
+from migrate.report.graph_record import plan_report
 from migrate.report.merge import merge
 from migrate.report.model import InputFile, Location, Report, Stage, Verification
 

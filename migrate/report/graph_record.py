@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -11,24 +10,23 @@ from typing import Any
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.decode import decode
+from migrate.report.graph_proof import read_proof
 from migrate.report.model import (
     GRAPH_RULE,
     Applicability,
-    Comparison,
     Finding,
     InputFile,
     Location,
     Report,
     RuleRecord,
-    Series,
     Stage,
     State,
     TableRecord,
-    Verification,
     with_ids,
 )
 from migrate.report.summary import plural
 from rewriter.plan.region import Region
+from rewriter.words import places, stepped_as
 
 RECORD = "recmigrate-graph"
 _SOURCE = re.compile(r"(?P<path>.*):(?P<line>\d+)(?: in (?P<scope>.*))?", re.DOTALL)
@@ -54,8 +52,8 @@ class _Update:
 
     @property
     def optimizer(self) -> str:
-        """As `Update.optimizer` of the rewriter, whose record this is."""
-        return "adam" if self.rule == "lazy_adam" and self.whole is not None else self.rule
+        """The optimizer that it steps as."""
+        return stepped_as(self.rule, self.whole)
 
 
 @dataclass(frozen=True)
@@ -126,33 +124,6 @@ class _Ids:
 @dataclass(frozen=True)
 class _Growth:
     growth: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Curve:
-    name: str
-    original: tuple[float, ...]
-    converted: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class _Compared:
-    kind: str
-    items: tuple[str, ...]
-    times: int
-    largest: float
-    scale: float
-    limit: float
-    curves: tuple[_Curve, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Proof:
-    ok: bool
-    steps: int
-    compared: tuple[_Compared, ...]
-    difference: str = ""
-    notes: tuple[str, ...] = ()
 
 
 def is_record(data: Any) -> bool:
@@ -237,11 +208,6 @@ def plan_report(
     )
 
 
-def read_proof(proof: Any, origin: str) -> Verification:
-    """Return the comparisons of a rewriter's proof, given as JSON types."""
-    return _verification(decode(_Proof, proof, origin))
-
-
 def _with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Set ids that depend on the variable's name, not on line, file or verdict: names identify variables in a graph."""
     given = list(findings)
@@ -277,7 +243,8 @@ def _how(table: _Table, savers: int) -> str:
     parts = [_counted(kind, [one.source for one in table.lookups if one.rule == kind]) for kind in kinds]
     rules = dict.fromkeys(one.optimizer for one in table.updates)
     parts += [
-        f"trained by {rule}{_lines(one.source for one in table.updates if one.optimizer == rule)}" for rule in rules
+        f"trained by {rule}{places((one.source for one in table.updates if one.optimizer == rule), 6)}"
+        for rule in rules
     ]
     parts += [] if rules else ["not trained"]
     parts += [f"saved and restored by {plural(savers, 'Saver op')}"] if savers else []
@@ -291,13 +258,7 @@ def _start(new: _NewRows) -> str:
 
 
 def _counted(noun: str, sources: list[str]) -> str:
-    return plural(len(sources), noun) + _lines(sources)
-
-
-def _lines(sources: Iterable[str]) -> str:
-    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
-    shown = ", ".join(places[:6]) + (", …" if len(places) > 6 else "")
-    return f" ({shown})" if places else ""
+    return plural(len(sources), noun) + places(sources, 6)
 
 
 def _refused(refusal: _Refusal, place: str) -> Finding:
@@ -342,37 +303,6 @@ def _id_stage(ids: _Ids) -> Iterator[Stage]:
         yield Stage(
             "ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from the input pipeline (tf.data)"
         )
-
-
-def _verification(proof: _Proof) -> Verification:
-    comparisons = [_comparison(one) for one in proof.compared]
-    if not proof.ok and not proof.difference:
-        comparisons.append(Comparison("ids", "lookups", 0, 0.0, 0.0, 0.0, 0.0, 0.0, "empty"))
-    return Verification(
-        original="the original graph",
-        converted=f"the converted graph, over {plural(proof.steps, 'step')}",
-        comparisons=tuple(comparisons),
-        notes=(*([proof.difference] if proof.difference else []), *proof.notes),
-    )
-
-
-def _comparison(one: _Compared) -> Comparison:
-    relative = one.largest / one.scale if one.scale else (math.inf if one.largest else 0.0)
-    names = ", ".join(one.items[:6]) + (", …" if len(one.items) > 6 else "")
-    equal = relative <= one.limit
-    return Comparison(
-        stage=one.kind,
-        name=names,
-        count=one.times,
-        max_abs=one.largest,
-        max_rel=relative,
-        scale=one.scale,
-        tolerance=one.limit,
-        needed=relative,
-        verdict="equal" if equal else "differs",
-        note=f"{plural(one.times, 'tensor')} compared",
-        series=tuple(Series(curve.name, curve.original, curve.converted) for curve in one.curves),
-    )
 
 
 def _table(table: _Table, place: str, written: str | None) -> TableRecord:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rewriter.facts import Table
+from rewriter.words import places
 from runtime.storage.buckets import Buckets
 
 
 def table_line(table: Table) -> str:
     """Return one line that says what happens to a variable."""
     count = len(table.lookups)
-    lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
+    lookups = f"{count} lookup{'' if count == 1 else 's'}{places(one.source for one in table.lookups)}"
     rules = dict.fromkeys(update.optimizer for update in table.updates)
     updates = ", ".join(
-        rule + _places(update.source for update in table.updates if update.optimizer == rule) for rule in rules
+        rule + places(update.source for update in table.updates if update.optimizer == rule) for rule in rules
     )
     if table.row_ops:
-        steps = "an update composed of row ops" + _places(one.source for one in table.row_ops if one.how != "read")
+        steps = "an update composed of row ops" + places(one.source for one in table.row_ops if one.how != "read")
         updates = f"{updates}, {steps}" if updates else steps
     parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
     parts += f" on {table.servers} server{'s' * (table.servers > 1)}" if table.servers else ""
@@ -39,9 +38,3 @@ def table_line(table: Table) -> str:
 def _rows(buckets: Buckets) -> str:
     last = buckets.first + buckets.count - 1
     return f"row {last}" if buckets.count == 1 else f"rows {buckets.first} to {last}"
-
-
-def _places(sources: Iterable[str], most: int = 4) -> str:
-    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
-    shown = ", ".join(places[:most]) + (", …" if len(places) > most else "")
-    return f" ({shown})" if places else ""

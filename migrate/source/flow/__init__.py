@@ -5,9 +5,8 @@ inclusion-based (Andersen) and field-sensitive: attributes and constant keys are
 the fly. For local names it uses reaching definitions; otherwise it is flow-insensitive.
 """
 
-from migrate.source.flow.constancy import as_written, is_unchanged, only_reads_entries, stores
+from migrate.source.flow.constancy import as_written, given, is_from_unseen, is_unchanged, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
-from migrate.source.flow.given import given, is_from_unseen
 from migrate.source.flow.names.bindings import frame_of
 from migrate.source.flow.order import Order, loops_around
 from migrate.source.flow.queries import ValueFlow

@@ -157,9 +157,7 @@ class Attributes:
         """Also look in the classes that `x.__class__ = C` gives an object."""
         if name != "__class__" and self._sets_classes:
             cls = self.program.written(value, "__class__")
-            self.graph.watch(
-                cls, lambda one: self.member(one, name, out, value, node) if isinstance(one, Class) else None
-            )
+            self.graph.watch_kind(cls, Class, lambda one: self.member(one, name, out, value, node))
 
     def _change(self, value: Value, node: cst.CSTNode) -> None:
         """Let the attributes of an object have any value."""
@@ -175,16 +173,14 @@ class Attributes:
         """Search the bases of a class with several, except the one whose `super()` it is."""
         if not self.program.is_new(("beside", cls, above, name, out, node)):
             return
-        bases = self.bases(cls)
 
-        def arrived(base: Value) -> None:
-            if isinstance(base, Class) and base is not above.cls:
+        def arrived(base: Class) -> None:
+            if base is not above.cls:
                 self._beside(base, above, name, out, node)
-                if len(bases) > 1:
+                if len(self.bases(cls)) > 1:
                     self.member(base, name, out, above.receiver, node)
 
-        for variable in bases:
-            self.graph.watch(variable, arrived)
+        self.heritage.each_base(cls, arrived)
 
     def fields(self, value: Value) -> Holder:
         """Return the `__dict__` of an object: a holder whose contents are kept equal to the object's attributes."""

@@ -107,13 +107,10 @@ class Escapes:
         found = self._instances.get(cls)
         if found is None:
             variable = found = self._instances[cls] = Variable()
-
-            def above(one: Value) -> None:
-                if isinstance(one, Class):
-                    self.graph.edge(variable, self.instances(cst.ensure_type(one.node, cst.ClassDef)))
-
-            for base in cls.bases:
-                self.graph.watch(self.program.moved(base.value), above)
+            self.attributes.heritage.each_base(
+                self.program.cls(cls),
+                lambda base: self.graph.edge(variable, self.instances(cst.ensure_type(base.node, cst.ClassDef))),
+            )
         return found
 
     def is_instance(self, made: Value, cls: Class) -> None:

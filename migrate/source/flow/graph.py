@@ -6,10 +6,13 @@ Inclusion-based (Andersen): an edge from `a` to `b` states that the points-to se
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import libcst as cst
 
 from migrate.source.flow.values import Value
+
+Kind = TypeVar("Kind", bound=Value)
 
 
 class Variable:
@@ -93,6 +96,10 @@ class Graph:
         if variable.values:
             fresh = set(variable.fresh)
             self._late += [(act, value) for value in variable.values if value not in fresh]
+
+    def watch_kind(self, variable: Variable, kind: type[Kind], act: Callable[[Kind], None]) -> None:
+        """Let `solve` call `act` as `watch` does, with values of one kind alone."""
+        self.watch(variable, lambda value: act(value) if isinstance(value, kind) else None)
 
     def solve(self) -> None:
         """Propagate values along edges up to the fixed point, in batches of one variable each."""

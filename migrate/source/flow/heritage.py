@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
-from migrate.source.flow.values import Class, Value
+from migrate.source.flow.values import Class
 
 #: A predicate over class definitions.
 Kind = Callable[[cst.ClassDef], bool]
@@ -31,6 +31,11 @@ class Heritage:
         assert isinstance(cls.node, cst.ClassDef)
         return [self._program.moved(base.value) for base in cls.node.bases]
 
+    def each_base(self, cls: Class, act: Callable[[Class], None]) -> None:
+        """Call `act` with each base class that the program defines."""
+        for variable in self.bases(cls):
+            self._graph.watch_kind(variable, Class, act)
+
     def _sign(self, cls: Class, kind: Kind) -> Variable:
         """Return a variable that is non-empty if the predicate holds for the class or a base of it."""
         found = self._signs.get((cls, kind))
@@ -40,11 +45,5 @@ class Heritage:
         assert isinstance(cls.node, cst.ClassDef)
         if kind(cls.node):
             self._graph.put(sign, self._program.none)
-
-        def above(base: Value) -> None:
-            if isinstance(base, Class):
-                self._graph.edge(self._sign(base, kind), sign)
-
-        for variable in self.bases(cls):
-            self._graph.watch(variable, above)
+        self.each_base(cls, lambda base: self._graph.edge(self._sign(base, kind), sign))
         return sign

@@ -125,10 +125,7 @@ class Objects:
             after = self.attributes.special(instance, "__post_init__")
             self.caller.call(after, (), cls.node, Variable())
             self.graph.watch(after, lambda one: self.escapes.open(one, "it gets the fields that are only for it"))
-        for base in self.attributes.bases(cls):
-            self.graph.watch(
-                base, lambda one: self._fill_dataclass(one, instance, arguments) if isinstance(one, Class) else None
-            )
+        self.attributes.heritage.each_base(cls, lambda base: self._fill_dataclass(base, instance, arguments))
 
     def _open_specials(self, cls: Class, instance: Holder) -> None:
         """Mark those special methods as open that operators and builtin functions may call on the instance."""
@@ -139,8 +136,7 @@ class Objects:
         for name in _specials(cls.node):
             reason = "an operator or a function of Python may call it"
             self.graph.watch(self.attributes.special(instance, name), partial(self.escapes.open, reason=reason))
-        for base in self.attributes.bases(cls):
-            self.graph.watch(base, lambda one: self._open_specials(one, instance) if isinstance(one, Class) else None)
+        self.attributes.heritage.each_base(cls, lambda base: self._open_specials(base, instance))
 
     def record(
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None

@@ -174,14 +174,12 @@ class Statements:
 
         def arrived(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
-                method = self.calls.attributes.special(one, "__set_name__")
-                self.graph.watch(
-                    method,
-                    lambda bound: (
-                        self.calls.invoke(bound, [Given(owner), Given(Variable())], cls.node or node, Variable())
-                        if isinstance(bound, Bound)
-                        else None
-                    ),
+                method, arguments = (
+                    self.calls.attributes.special(one, "__set_name__"),
+                    [Given(owner), Given(Variable())],
+                )
+                self.graph.watch_kind(
+                    method, Bound, lambda bound: self.calls.invoke(bound, arguments, cls.node or node, Variable())
                 )
 
         node = cls.node

@@ -71,10 +71,7 @@ class Stores:
             if len(parameters) == 2:
                 self.graph.put(self.program.definition(parameters[0].name), receiver)
                 self.graph.edge(value, self.program.definition(parameters[1].name))
-        for base in self.attributes.bases(cls):
-            self.graph.watch(
-                base, lambda one: self._setters(one, receiver, name, value) if isinstance(one, Class) else None
-            )
+        self.attributes.heritage.each_base(cls, lambda base: self._setters(base, receiver, name, value))
 
     def _setters_of(self, name: str) -> dict[Class, list[cst.FunctionDef]]:
         """Return the setter methods for this attribute name, by class."""

@@ -48,12 +48,8 @@ class Targets:
             if source is not None:
                 self.graph.edge(self.program.value_of(index.value), self.program.named(("key", source)))
             key = self.program.moved(index.value)
-            self.graph.watch(
-                base,
-                lambda one: (
-                    self.graph.edge(key, self.program.named(("keys of", id(one)))) if isinstance(one, Holder) else None
-                ),
-            )
+            keys = self.program.named
+            self.graph.watch_kind(base, Holder, lambda one: self.graph.edge(key, keys(("keys of", id(one)))))
         else:
             parts_of_slices(self.program, node)
             if not is_slice(node):

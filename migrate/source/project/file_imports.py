@@ -10,6 +10,7 @@ from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.import_graph import Project
 from migrate.source.project.module_resolution import imports_of, is_library
 from migrate.source.project.unlisted_files import outside
+from migrate.source.syntax.blocks import parsed
 
 
 class FileLink:
@@ -132,10 +133,7 @@ class FileLink:
 
 def _at_the_top(text: str) -> Iterator[ast.stmt]:
     """Yield the imports of a text that run where it is imported; none if it cannot be parsed."""
-    try:
-        pending: list[ast.AST] = [ast.parse(text)]
-    except SyntaxError:
-        return
+    pending: list[ast.AST] = [parsed(text)]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):

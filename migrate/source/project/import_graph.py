@@ -232,14 +232,22 @@ class Project:
 
     def origins(self, path: str, qualified: str) -> frozenset[Origin | None]:
         """Return all possible definitions of the dotted name `qualified` in `path`; see also `origin`."""
+        module, rest = self._longest(path, qualified)
+        return self._attributes(frozenset([module]), rest)
+
+    def _longest(self, path: str, qualified: str) -> tuple[Origin | None, list[str]]:
+        """Return the file of the longest module that a dotted name in `path` begins with, and what comes after it.
+
+        For an absolute name without one, what it is outside; None for a relative one.
+        """
         dotted = qualified.lstrip(".")
         level = len(qualified) - len(dotted)
         parts = dotted.split(".")
         for count in range(len(parts), -1 if level else 0, -1):
             module = self.modules.find(path, ".".join(parts[:count]), level)
             if module is not None:
-                return self._attributes(frozenset([Origin(module, "")]), parts[count:])
-        return frozenset([Origin("", dotted) if not level else None])
+                return Origin(module, ""), parts[count:]
+        return Origin("", dotted) if not level else None, []
 
     def origin(self, path: str, qualified: str) -> Origin | None:
         """Resolve the dotted name `qualified` (leading dots: relative) in `path`, through re-exports."""
@@ -248,20 +256,12 @@ class Project:
         return self._origins[path, qualified]
 
     def _origin(self, path: str, qualified: str) -> Origin | None:
-        dotted = qualified.lstrip(".")
-        level = len(qualified) - len(dotted)
-        parts = dotted.split(".")
-        for count in range(len(parts), -1 if level else 0, -1):
-            module = self.modules.find(path, ".".join(parts[:count]), level)
-            if module is None:
-                continue
-            definition: Origin | None = Origin(module, "")
-            for number, part in enumerate(parts[count:]):
-                if definition is None or not definition.path or definition.name:
-                    return _extended(definition, parts[count + number :])
-                definition = self.symbol(definition.path, part)
-            return definition
-        return Origin("", dotted) if not level else None
+        definition, rest = self._longest(path, qualified)
+        for number, part in enumerate(rest):
+            if definition is None or not definition.path or definition.name:
+                return _extended(definition, rest[number:])
+            definition = self.symbol(definition.path, part)
+        return definition
 
     def public(self, path: str) -> frozenset[str]:
         """Return the names that `from path import *` binds, as far as files of the run or imports define them."""

@@ -1,9 +1,11 @@
-"""Texts as Python's syntax trees, and the blocks of their compound statements."""
+"""Texts as Python's syntax trees, the blocks of their compound statements, and docstrings."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+
+import libcst as cst
 
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 #: An item of a block; the items of `handlers` and `cases` are not statements, but have a body.
@@ -42,3 +44,12 @@ def first_line(node: Part) -> int:
         return node.pattern.lineno
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def is_docstring(statement: cst.CSTNode) -> bool:
+    """True for a statement that is a string, which documents what it comes first in."""
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and isinstance(statement.body[0], cst.Expr)
+        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )

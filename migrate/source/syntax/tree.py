@@ -205,6 +205,17 @@ class Tree:
         whole = self.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
         return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
 
+    def is_target(self, node: cst.CSTNode) -> bool:
+        """True if `node` is bound, assigned or deleted here rather than read."""
+        inner, around = node, self.parent(node)
+        while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
+            inner, around = around, self.parent(around)
+        if isinstance(around, cst.AssignTarget | cst.Del | cst.NameItem | cst.AsName):
+            return True
+        if isinstance(around, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor):
+            return around.target is inner
+        return isinstance(around, cst.Param) and around.name is inner
+
     def enclosing(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
         """Return the nearest ancestor of a type, or None."""
         return next((a for a in self.ancestors(node) if isinstance(a, kind)), None)

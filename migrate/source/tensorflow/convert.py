@@ -27,7 +27,7 @@ from migrate.source.tensorflow.base.rule_kinds import File, about_tables, foreig
 from migrate.source.tensorflow.base.symbols import TfNames
 from migrate.source.tensorflow.checks.verdicts import check_rules, judge
 from migrate.source.tensorflow.edits.planner import Plan, Planner
-from migrate.source.tensorflow.keras.project import LayerFiles, LayerPart, layers_alone
+from migrate.source.tensorflow.keras.edits import LayerFiles, LayerPart, layers_alone
 from migrate.source.tensorflow.report.findings import report
 from migrate.targets import target_of
 

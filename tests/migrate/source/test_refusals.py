@@ -27,7 +27,7 @@ ASKING: dict[str, tuple[int, frozenset[str]]] = {
     "refused": (0, frozenset({"what"})),
 }
 #: Where a blocker is made by its class.
-MAKERS = {"base/blockers.py"}
+MAKERS = {"base/model.py"}
 
 
 def test_each_row_that_is_asked_for_is_there_and_gets_its_words() -> None:

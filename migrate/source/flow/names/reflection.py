@@ -76,7 +76,7 @@ def _keys_set(tree: Tree) -> Iterator[cst.BaseExpression]:
     """Yield the keys under which a file stores in `sys.modules`."""
     for node in (*tree.attributes.get("modules", ()), *tree.names.get("modules", ())):
         entry = tree.parent(node)
-        if isinstance(entry, cst.Subscript) and entry.value is node and is_target(tree, entry):
+        if isinstance(entry, cst.Subscript) and entry.value is node and tree.is_target(entry):
             yield from (one.slice.value for one in entry.slice if isinstance(one.slice, cst.Index))
 
 
@@ -89,7 +89,7 @@ def _may_change(tree: Tree, node: cst.CSTNode) -> bool:
         return False  # `vars(x)` returns the attributes of `x`
     around = tree.parent(call)
     if isinstance(around, cst.Subscript):
-        return is_target(tree, around)
+        return tree.is_target(around)
     if isinstance(around, cst.Attribute):
         return around.attr.value not in _LOOKS
     return not isinstance(around, cst.ComparisonTarget)
@@ -105,7 +105,7 @@ def _set_in(tree: Tree) -> Iterator[str]:
     for name, nodes in tree.attributes.items():
         for node in nodes:
             own = isinstance(node.value, cst.Name) and node.value.value in {"self", "cls"}
-            if not own and is_target(tree, node):
+            if not own and tree.is_target(node):
                 yield name
                 break
     for call in tree.calls:
@@ -113,13 +113,3 @@ def _set_in(tree: Tree) -> Iterator[str]:
             text = call.args[1].value
             if isinstance(text, cst.SimpleString):
                 yield str(text.evaluated_value)
-
-
-def is_target(tree: Tree, node: cst.CSTNode) -> bool:
-    """True if an attribute or entry is the target of an assignment or a deletion."""
-    around = tree.parent(node)
-    while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
-        node, around = around, tree.parent(around)
-    if isinstance(around, cst.AssignTarget | cst.AsName | cst.Del):
-        return True
-    return isinstance(around, cst.AnnAssign | cst.AugAssign | cst.For | cst.CompFor) and around.target is node

@@ -7,10 +7,9 @@ import re
 import libcst as cst
 from libcst.metadata import Assignment, Scope
 
-from migrate.source.flow import given, stores
+from migrate.source.flow import ValueFlow, given, stores
 from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.program_analysis import analysed
 
 Target = cst.BaseExpression
 #: Names of objects that hold command line options or settings; they never hold a model.
@@ -54,26 +53,13 @@ def binders(tree: Tree, node: cst.CSTNode) -> list[cst.Name]:
     """Return the places that bind the name at `node`; empty for other expressions."""
     scope = scope_of_name(tree, node) if isinstance(node, cst.Name) else None
     names = local_names(tree, node.value, scope) if isinstance(node, cst.Name) and scope is not None else []
-    return [one for one in names if is_target(tree, one) and not only_declares(tree, one)]
+    return [one for one in names if tree.is_target(one) and not only_declares(tree, one)]
 
 
 def only_declares(tree: Tree, target: cst.CSTNode) -> bool:
     """True for the target of an annotation without a value, such as `W: tf.Variable`."""
     around = tree.parent(target)
     return isinstance(around, cst.AnnAssign) and around.target is target and around.value is None
-
-
-def is_target(tree: Tree, node: cst.CSTNode) -> bool:
-    """True if `node` is bound, assigned or deleted here rather than read."""
-    inner: cst.CSTNode = node
-    around = tree.parent(node)
-    while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
-        inner, around = around, tree.parent(around)
-    if isinstance(around, cst.AssignTarget | cst.Del | cst.NameItem):
-        return True
-    if isinstance(around, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor):
-        return around.target is inner
-    return isinstance(around, cst.AsName) or (isinstance(around, cst.Param) and around.name is inner)
 
 
 def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
@@ -124,7 +110,7 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return the single value that the name or attribute at `node` may have there, or None."""
     if not isinstance(node, cst.Name | cst.Attribute):
         return None
-    if is_target(tree, node):
+    if tree.is_target(node):
         return assigned_value(tree, node) if is_fixed(tree, node) else None
     return given(analysed(tree), node) if _is_assigned(tree, node) else None
 
@@ -136,7 +122,7 @@ def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:
     if isinstance(node, cst.Name):
         return any(assigned_value(tree, one) is not None for one in binders(tree, node))
     word = node.attr.value
-    return any(is_target(tree, one) for one in (*tree.attributes.get(word, ()), *tree.names.get(word, ())))
+    return any(tree.is_target(one) for one in (*tree.attributes.get(word, ()), *tree.names.get(word, ())))
 
 
 def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
@@ -179,3 +165,25 @@ def resolve(tree: Tree, node: cst.BaseExpression, depth: int = 4) -> cst.BaseExp
             return node
         node = value
     return node
+
+
+#: Libraries that do not modify the lists, dicts and objects they receive.
+NON_MUTATING = (
+    "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
+    "horovod", "sparse_operation_kit",
+)  # fmt: skip
+
+
+def analysed(tree: Tree) -> ValueFlow:
+    """Return the analysis of a file, or of all files that are analysed together with it."""
+    answers = tree.parts.answers if isinstance(tree, Joined) else tree.answers
+    if ("flow",) not in answers:
+        answers["flow",] = _analysis(tree)
+    flow: ValueFlow = answers["flow",]
+    return flow
+
+
+def _analysis(tree: Tree) -> ValueFlow:
+    if isinstance(tree, Joined):
+        return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, non_mutating=NON_MUTATING)
+    return ValueFlow([tree], non_mutating=NON_MUTATING)

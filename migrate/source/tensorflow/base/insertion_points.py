@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.syntax.docstrings import is_docstring
+from migrate.source.syntax.blocks import is_docstring
 from migrate.source.syntax.tree import Tree
 
 

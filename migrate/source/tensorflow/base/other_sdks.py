@@ -10,10 +10,8 @@ import libcst as cst
 
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import cached_list
-from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.model import Blocker, blocker
+from migrate.source.tensorflow.base.rule_kinds import File, cached_list
 
 
 @dataclass(frozen=True)

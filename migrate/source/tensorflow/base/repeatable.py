@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.syntax.docstrings import is_docstring
+from migrate.source.syntax.blocks import is_docstring
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.rule_kinds import File
 

@@ -1,11 +1,11 @@
-"""The kinds of rules in the TensorFlow front end, and the file that they receive."""
+"""The kinds of rules in the TensorFlow front end, the file that they receive, and queries about it, asked once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar
 
 import libcst as cst
 
@@ -173,3 +173,27 @@ def about_tables() -> re.Pattern[str]:
 
 def _any_of(words: Iterable[str | None]) -> re.Pattern[str]:
     return re.compile("|".join(dict.fromkeys(word for word in words if word is not None)))
+
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+Query = Callable[Concatenate[File, Arguments], Answer]
+
+
+def cached_query(query: Query[Arguments, Answer]) -> Query[Arguments, Answer]:
+    """Let a query about a file, with further arguments that are hashable, be computed on the first call only."""
+
+    def cached(file: File, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        answers = file.tree.answers  # in the tree, so that answers that refer to the tree are freed with it
+        question = (query, args, *kwargs.items())
+        if question not in answers:
+            answers[question] = query(file, *args, **kwargs)
+        answer: Answer = answers[question]
+        return answer
+
+    return cached
+
+
+def cached_list(query: Query[Arguments, Iterable[Answer]]) -> Query[Arguments, list[Answer]]:
+    """Let a query that yields its answers return a list of them, and be computed once."""
+    return cached_query(lambda file, *args, **kwargs: list(query(file, *args, **kwargs)))

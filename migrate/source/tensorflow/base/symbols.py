@@ -12,8 +12,7 @@ import libcst as cst
 from migrate.source.flow import ValueFlow
 from migrate.source.syntax.node_index import dotted
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_defined
-from migrate.source.tensorflow.base.program_analysis import analysed
+from migrate.source.tensorflow.base.bindings import analysed, assigned_value, binders, is_defined
 
 ROOTS = ("tensorflow", "tensorflow_core")
 #: Standalone Keras, whose symbols equal those of `tf.keras`.

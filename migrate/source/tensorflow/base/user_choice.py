@@ -9,8 +9,7 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.settings.suppressions import RULE
-from migrate.source.tensorflow.base.blockers import blocker, not_selected
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, blocker, not_selected
 from migrate.source.tensorflow.base.rule_kinds import File
 
 

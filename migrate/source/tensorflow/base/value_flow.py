@@ -21,7 +21,6 @@ from migrate.source.flow import (
     is_from_unseen,
     is_none,
 )
-from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.visited import all_reached
@@ -82,7 +81,7 @@ def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExp
         looped = isinstance(around, cst.For | cst.CompFor) and around.iter is step
         if looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and around.star):
             return node
-        if isinstance(around, cst.Param) or not is_target(tree, step):
+        if isinstance(around, cst.Param) or not tree.is_target(step):
             return cast(cst.BaseExpression, step)
     return node
 

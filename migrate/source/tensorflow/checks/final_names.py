@@ -12,8 +12,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
-from migrate.source.tensorflow.facts.variables.table_names import table_name
-from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
+from migrate.source.tensorflow.facts.variables.table_names import may_act, may_demand_reuse, table_name
 
 #: What a report says where the target cannot do it.
 RENUMBERED = (

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.rules import refusal
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.known_shapes import is_int64
-from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp, Table
+from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import makers
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, bounds_of
-from migrate.source.tensorflow.facts.ids.bucket_names import names_kept, reader_by_name
 from migrate.source.tensorflow.facts.ids.bucket_readers import readers
 from migrate.source.tensorflow.facts.ids.layouts import (
     base_argument,
     is_other_number,
     is_same_number,
     is_symbolic,
+    names_kept,
+    reader_by_name,
     size_text,
     widened,
 )

@@ -1,13 +1,16 @@
-"""The verdicts on the tables of a file, as data: which are converted, and the blockers of the others."""
+"""The verdicts on the tables of a file, as data: which convert, what blocks others; rules that judge whole programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
+from migrate.report.model import Finding
 from migrate.source.project.analysis_units import FRAMEWORK
+from migrate.source.project.import_graph import Project
+from migrate.source.rules import Rule
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -101,3 +104,25 @@ def _is_wide(file: File, blocker: Blocker, home: Tree) -> bool:
     if executes(tree, blocker.node) or FRAMEWORK.search(tree.text):
         return True
     return tree.link is not None and tree.link.imports(home.path)
+
+
+class CheckRule(Rule):
+    """Judges the tables of a program; `verdicts.ORDER` is the order of these rules."""
+
+    def of_text(self, path: str, text: str, project: Project) -> Iterator[Finding]:
+        """Yield findings for a file of a project; it may have no table, and may have syntax errors."""
+        yield from ()
+
+    def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
+        """Yield blockers of every table of one of the files."""
+        yield from ()
+
+    def judge(self, judgement: Judgement) -> None:
+        """Add blockers and adaptations to the tables."""
+
+    def needs(self, judgement: Judgement) -> Iterator[Need]:
+        """Yield what else must move for a table to move; what stays then spreads from table to table."""
+        yield from ()
+
+    def judge_moving(self, judgement: Judgement) -> None:
+        """Block tables that cannot move beside others that do; asked once more as if `--assume` lifted all doubts."""

@@ -16,10 +16,9 @@ from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
-from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.final_names import name_tables, take_places
 from migrate.source.tensorflow.checks.given_up_buckets import give_up_buckets
-from migrate.source.tensorflow.checks.judgement import Judgement, concerns, spread
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement, concerns, spread
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
 from migrate.source.tensorflow.facts.lists.var_lists import Owners
 from migrate.source.tensorflow.facts.optimizers.training_model import Training

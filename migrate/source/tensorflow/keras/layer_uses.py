@@ -9,12 +9,10 @@ import libcst as cst
 
 from migrate.source.flow import Member, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import keyword, last_name, literal, method_of, string
-from migrate.source.tensorflow.base.bindings import builtin, is_target
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import cached_list
+from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import prints, spoken
-from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.model import Blocker, blocker
+from migrate.source.tensorflow.base.rule_kinds import File, cached_list
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
@@ -90,7 +88,7 @@ def _was_given(file: File, read: cst.CSTNode) -> bool:
     if not bases or "keras.layers.Embedding" in symbols_of(bases):
         return False
     own = [one for one in flow_of(file).values(read) if not is_inherited(one)]
-    stores = (other for other in file.tree.attributes.get(read.attr.value, ()) if is_target(file.tree, other))
+    stores = (other for other in file.tree.attributes.get(read.attr.value, ()) if file.tree.is_target(other))
     sets = any(
         file.tree.enclosing(other, cst.ClassDef) is home and read.value.deep_equals(other.value) for other in stores
     )
@@ -138,7 +136,7 @@ def _reads(file: File, word: str, followed: set[cst.BaseExpression]) -> Iterator
     for read in file.tree.attributes.get(word, ()):
         values = flow_of(file).values(read)
         own = [one for one in values if not is_inherited(one)]
-        if is_target(file.tree, read) or {read, read.value} & followed:
+        if file.tree.is_target(read) or {read, read.value} & followed:
             continue
         if not own or any(_is_of_model(one, word) for one in own):
             yield read
@@ -234,7 +232,7 @@ def check_matrix(file: File, layer: Layer) -> None:
     for node in (layer.call, *layer.uses):
         read = file.tree.parent(node)
         if isinstance(read, cst.Attribute) and read.value is node and read.attr.value == "embeddings":
-            key = NEVER if is_target(file.tree, read) else refused_read(file, read)
+            key = NEVER if file.tree.is_target(read) else refused_read(file, read)
             if key:
                 layer.block(read, key, text=file.tree.one_line(read))
 
@@ -264,7 +262,7 @@ def refused_read(file: File, read: cst.BaseExpression) -> str:
     """
     flow = flow_of(file)
     mentions = {read, *(node for value in flow.values(read) for node in flow.mentions(value))}
-    keys = {_refused_use(file, node) for node in mentions if not is_target(file.tree, node)}
+    keys = {_refused_use(file, node) for node in mentions if not file.tree.is_target(node)}
     return NEVER if NEVER in keys else PERHAPS if PERHAPS in keys else ""
 
 

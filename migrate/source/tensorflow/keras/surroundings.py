@@ -9,10 +9,9 @@ import libcst as cst
 from migrate.source.flow import Symbol
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import by_keyword, keyword, last_name, literal, method_of, string
-from migrate.source.tensorflow.base.cached_query import cached_list
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
-from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, cached_list
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached

@@ -10,18 +10,16 @@ import libcst as cst
 from migrate.source.flow import Result, Value
 from migrate.source.settings.options import Assume
 from migrate.source.tensorflow.base.arguments import argument, by_keyword, is_none, literal, method_of, number, string
-from migrate.source.tensorflow.base.bindings import assigned_value, is_target
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.bindings import assigned_value
 from migrate.source.tensorflow.base.findings import of_line
-from migrate.source.tensorflow.base.model import Blocker, parted
+from migrate.source.tensorflow.base.model import Blocker, blocker, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, partials, results, symbol_of
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
-from migrate.source.tensorflow.keras.columns import columns_of
-from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
+from migrate.source.tensorflow.keras.given_up_buckets import columns_of, give_up_buckets
 from migrate.source.tensorflow.keras.layer_uses import blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.surroundings import around_layers, in_files, is_foreign
 
@@ -212,7 +210,7 @@ def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
     for word in sorted(set().union(*OPTIMIZERS.values())):
         for node in file.tree.attributes.get(word, ()):
             value = assigned_value(file.tree, node)
-            if is_target(file.tree, node) and (value is None or literal(value) not in (None, False)):
+            if file.tree.is_target(node) and (value is None or literal(value) not in (None, False)):
                 yield node, node.value, word
     for call in file.tree.calls:
         if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:

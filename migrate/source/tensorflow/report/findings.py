@@ -25,7 +25,7 @@ from migrate.source.tensorflow.facts.optimizers.training_model import RULE as ST
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 from migrate.source.tensorflow.facts.references.ways import steps_to
 from migrate.source.tensorflow.facts.training.dense_half import reaches
-from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
+from migrate.source.tensorflow.facts.variables.creations import OTHER_ORDER
 
 #: More statements than this that block tables of other files for the same reason are one finding.
 MANY = 3

@@ -12,11 +12,9 @@ from migrate.source.files.path_lookup import is_file
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.import_graph import Project
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.targets import MAKERS
 from migrate.targets.runtime import TARGET as RUNTIME
 

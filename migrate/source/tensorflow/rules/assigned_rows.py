@@ -7,7 +7,6 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, method_of
-from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -88,7 +87,7 @@ def is_only_run(file: File, call: cst.Call) -> bool:
         return False
     names = held_in(file, call)
     trees = [part.tree for part in file.program(call)]
-    mentions |= {one for tree in trees for name in names for one in tree.attributes[name] if not is_target(tree, one)}
+    mentions |= {one for tree in trees for name in names for one in tree.attributes[name] if not tree.is_target(one)}
     return bool(values) and all(_runs(file, one) for one in mentions)
 
 
@@ -113,7 +112,7 @@ def _is_listed(file: File, node: cst.CSTNode | None) -> bool:
 
 def _runs(file: File, node: cst.BaseExpression) -> bool:
     """True if the use at a place only runs the op, or only binds a name or an attribute to it."""
-    if is_target(file.tree, node):
+    if file.tree.is_target(node):
         return True
     around, display = file.tree.parent(node), file.tree.display_with(node)
     if display is not None:

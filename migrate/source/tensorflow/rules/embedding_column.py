@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import CheckRule
 from migrate.source.tensorflow.facts.variables.embedding_columns import RULE
 
 HEAD = "import tensorflow.compat.v1 as tf\n"

@@ -8,8 +8,7 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, UseRule
 from migrate.source.tensorflow.facts.references.escaping_lookups import loose_lookups, may_look_up
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import AFTER, HEAD, MADE
 from migrate.source.tensorflow.facts.references.exports import OPERATIONS, RULE, exports, note
 

@@ -10,27 +10,31 @@ import libcst as cst
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
-from migrate.source.tensorflow.base.model import Blocker, Creation, Table, refused_state
+from migrate.source.tensorflow.base.model import Blocker, Creation, Table, blocker, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement, Need
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement, Need
 from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
-from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
+from migrate.source.tensorflow.facts.variables.creations import (
+    is_partitioned,
+    read_initial_op,
+    read_shape,
+    refuse,
+    refuse_options,
+    takes_fan_of_part,
+)
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer
-from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.tensorflow.facts.variables.table_names import (
     from_scope,
     is_known_at_run_time,
     may_be_named,
+    may_reuse,
     may_reuse_name,
     same_names,
     written_name,
 )
-from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 PARAMETERS = [
     "name", "shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device", "partitioner",

@@ -8,9 +8,8 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_TERMS
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.facts.references.whole_terms import (

@@ -10,9 +10,8 @@ import libcst as cst
 from migrate.source.flow import Symbol
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import last_name, string
-from migrate.source.tensorflow.base.bindings import assigned_value, is_target
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.bindings import assigned_value
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.symbols import KERAS, ROOTS, canonical, leftmost
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -60,7 +59,7 @@ class Patched(FileRule):
     )
 
     def blockers(self, file: File) -> Iterator[Blocker]:
-        written = [node for uses in file.tree.attributes.values() for node in uses if is_target(file.tree, node)]
+        written = [node for uses in file.tree.attributes.values() for node in uses if file.tree.is_target(node)]
         for node in written:
             name = _symbol(file, node)
             if name is not None and not SETTINGS.match(name) and not self._is_spelling(file, node):

@@ -8,8 +8,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE

@@ -10,12 +10,10 @@ from migrate.report.model import State
 from migrate.source.flow import Holder
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import argument, is_none, string
-from migrate.source.tensorflow.base.bindings import builtin, is_target
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import cached_query
+from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
-from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.base.model import Blocker, blocker
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, cached_query
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
@@ -136,7 +134,7 @@ class Opaque(FileRule):
             if file.tree.call_of(use) is None and builtin(file.tree, use):
                 yield blocker(use, self.id, "by-name", text=use.value)  # it is handed on
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
-            if not is_target(file.tree, node):
+            if not file.tree.is_target(node):
                 text = file.tree.one_line(node)
                 yield blocker(node, self.id, "other-code", text=text)
 

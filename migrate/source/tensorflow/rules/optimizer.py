@@ -12,11 +12,9 @@ from dataclasses import replace
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register, same_message
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch

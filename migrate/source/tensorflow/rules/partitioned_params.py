@@ -5,8 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
 CALLS = {

@@ -9,8 +9,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Lookup
+from migrate.source.tensorflow.base.model import Blocker, Lookup, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy

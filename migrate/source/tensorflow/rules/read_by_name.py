@@ -1,23 +1,23 @@
-"""Variables that code reads by their names."""
+"""Variables that code reads by their names, as far as these are known."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import by_keyword, method_of, string
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import AFTER, HEAD, MADE
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
+from migrate.source.tensorflow.facts.optimizers.optimizers import STOCK
 from migrate.source.tensorflow.facts.references.reads_by_name import FUNCTIONS, reads_by_name
-from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
-from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
+from migrate.source.tensorflow.facts.variables.table_names import pattern
 
 OTHER = 'b = sess.run("bias:0")\n'
 COMPUTED = "x = graph.get_tensor_by_name(name)\n"
@@ -136,3 +136,51 @@ def _outputs_of(name: str) -> Iterator[str]:
     for start in ("", "scope/"):
         for number in ("", "_1"):
             yield from (f"{start}{name}{number}{end}" for end in (":0", "/Identity:0", "/Identity_1:0"))
+
+
+_SLOTS = "|".join(sorted({name.rpartition(".")[2].removesuffix("Optimizer") for name in STOCK}))
+#: Suffixes that TensorFlow appends to the name of a variable: those of its parts, its ops and its slots.
+PARTS = (
+    r"(/(part_\d+|read|Read/ReadVariableOp|Assign|initial_value|Initializer/\w+|IsInitialized/\w+"
+    rf"|({_SLOTS})(_\d+)?|ExponentialMovingAverage))*(:\d+)?"
+)
+
+
+@dataclass(frozen=True)
+class VariableName:
+    """The last part of a name, and the scopes before it if they are known."""
+
+    last: str
+    scope: str | None  #: with a trailing slash; None if not known
+    suffixed: bool = False  #: TensorFlow may append a number
+    computed: bool = False  #: the name is not known
+
+    def is_meant_by(self, text: str) -> bool:
+        """True if `text` may name the variable, one of its slots, or an operation that belongs to it."""
+        if self.computed:
+            return True
+        before = "(.*/)?" if self.scope is None else re.escape(self.scope)
+        number = r"(_\d+)?" if self.suffixed else ""
+        return re.fullmatch(before + re.escape(self.last) + number + PARTS, text) is not None
+
+    def fits(self, pattern: str) -> bool:
+        """True if a regular expression for computed names may match the variable or one of its outputs."""
+        if self.computed:
+            return True
+        full = (self.scope or "") + self.last
+        texts = [full, f"scope/{self.last}"] if self.scope is None else [full]
+        ends = ("", ":0", "/read", "/read:0", "/Read/ReadVariableOp:0")
+        return any(re.fullmatch(pattern, text + end) for text in texts for end in ends)
+
+
+def variable_name(file: File, table: Table) -> VariableName:
+    """Return the name of the variable that becomes a table."""
+    creation = table.creation
+    if creation.target_function:
+        return VariableName("embedding_weights", None)
+    if creation.naming.computed is not None:
+        return VariableName("", None, computed=True)
+    outer = prefix(file, creation.call)
+    if creation.naming.unique or outer is None:
+        return VariableName(creation.name or "Variable", None, creation.naming.unique)
+    return VariableName(creation.name or "Variable", full_name(outer, ""))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Table
+from migrate.source.tensorflow.base.model import Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 
 
 @register

@@ -11,11 +11,9 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import by_keyword, is_graph_key, is_none, last_name, literal, string
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Table
+from migrate.source.tensorflow.base.model import Adaptation, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.example_parts import LOOKUP
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option

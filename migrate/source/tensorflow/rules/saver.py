@@ -6,10 +6,9 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.lists.listings import saves_all
 from migrate.source.tensorflow.facts.optimizers.training_model import Step

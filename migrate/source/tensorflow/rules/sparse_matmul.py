@@ -6,8 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, literal
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE

@@ -13,18 +13,16 @@ from migrate.source.flow import Computed, Constant, Holder, Unknown, Value
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table, blocker
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import computed_from, root_of, seen_values, symbol_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.facts.ids.sessions import in_model_function
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
-from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
+from migrate.source.tensorflow.facts.variables.table_names import may_reuse
 
 RULE = "tf-target"
 USE = "`--target runtime` converts it"

@@ -9,20 +9,18 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE, split_step
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Step, owner
 from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY
 from migrate.source.tensorflow.facts.training.dense_half import reaches
 from migrate.source.tensorflow.facts.training.training_checks import separate_states, two_optimizers
-from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
+from migrate.source.tensorflow.facts.variables.creations import is_partitioned
 from migrate.source.tensorflow.rules.optimizer import untrainable
 
 #: Functions that run a model: a program with one of these and no step uses a model that is trained elsewhere.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register, same_message
-from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.given_up_buckets import RULE
+from migrate.source.tensorflow.checks.judgement import CheckRule
 from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE, split_step
 
 _KEEPS = "`{label}` keeps the buckets of its ids"

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from migrate.source.rules import Example, Refusal, register, same_message
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Lookup, Table
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement, Need
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement, Need
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL, HEAD
 from migrate.source.tensorflow.facts.lists.var_lists import Owners
 from migrate.source.tensorflow.facts.references.table_values import RULE

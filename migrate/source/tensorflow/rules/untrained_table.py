@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, blocker
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 

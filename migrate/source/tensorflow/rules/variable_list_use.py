@@ -6,19 +6,23 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.bindings import is_target
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
 from migrate.source.tensorflow.base.logging_statements import only_printed
-from migrate.source.tensorflow.base.model import Adaptation, CodeChange
+from migrate.source.tensorflow.base.model import Adaptation, CodeChange, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
-from migrate.source.tensorflow.facts.lists.listing_functions import handed_on
-from migrate.source.tensorflow.facts.lists.listings import RULE, TRAINABLE, Listing, listings, saves_all, unknown_keys
+from migrate.source.tensorflow.facts.lists.listings import (
+    RULE,
+    TRAINABLE,
+    Listing,
+    handed_on,
+    listings,
+    saves_all,
+    unknown_keys,
+)
 from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes, sum_over
 
 L2 = "l2 = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
@@ -79,7 +83,7 @@ def _is_printed(file: File, call: cst.Call) -> bool:
     assign = file.tree.parent(call)
     uses: list[cst.CSTNode] = [call]
     if isinstance(assign, cst.Assign) and all(isinstance(one.target, cst.Name) for one in assign.targets):
-        uses = [use for use in flow_of(file).carried(call) if use is not call and not is_target(file.tree, use)]
+        uses = [use for use in flow_of(file).carried(call) if use is not call and not file.tree.is_target(use)]
     return all(only_printed(file, use) and not isinstance(file.tree.parent(use), cst.Subscript) for use in uses)
 
 

@@ -8,10 +8,9 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import by_keyword, is_none
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import CheckRule, Judgement
 from migrate.source.tensorflow.example_parts import HEAD, MADE
 
 STARTS = {"train.init_from_checkpoint", "contrib.framework.init_from_checkpoint", "train.warm_start"}

@@ -8,8 +8,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, register, same_message
 from migrate.source.tensorflow.base.bindings import is_captured
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Creation
+from migrate.source.tensorflow.base.model import Blocker, Creation, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, Sink, asked, method_sink

@@ -6,9 +6,8 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER, TABLE
 from migrate.source.tensorflow.facts.references.padded_tables import RULE, padding_of

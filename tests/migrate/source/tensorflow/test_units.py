@@ -9,7 +9,7 @@ import pytest
 
 from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base import program_analysis
+from migrate.source.tensorflow.base import bindings
 from migrate.source.tensorflow.convert import read_file
 from tests.support.source.projects import HEAD, convert, verdicts, write
 
@@ -28,13 +28,13 @@ def test_variables_and_layers_of_a_program_are_judged_by_one_analysis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs: list[int] = []
-    analyse = program_analysis.ValueFlow
+    analyse = bindings.ValueFlow
 
     def counting(trees: list[Tree], *arguments: object, **named: object) -> object:
         programs.append(len(trees))
         return analyse(trees, *arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(program_analysis, "ValueFlow", counting)
+    monkeypatch.setattr(bindings, "ValueFlow", counting)
     write(tmp_path, {"model.py": TABLE, "main.py": MAIN})
     assert {*verdicts(convert(tmp_path))} >= {"item"}
     assert programs == [2]

@@ -20,9 +20,8 @@ from migrate.source.flow import (
 )
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name
-from migrate.source.tensorflow.base.bindings import is_target, resolve
-from migrate.source.tensorflow.base.cached_query import cached_list, cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.rule_kinds import File, cached_list, cached_query
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
@@ -196,7 +195,7 @@ def _parts(flow: ValueFlow, value: Value) -> list[Value]:
 def _is_value(file: File, node: cst.CSTNode) -> bool:
     """True for a mention that is neither called, compared nor assigned, nor a base class, decorator or annotation."""
     around = file.tree.parent(node)
-    if isinstance(around, cst.Attribute | cst.Annotation | cst.Decorator) or is_target(file.tree, node):
+    if isinstance(around, cst.Attribute | cst.Annotation | cst.Decorator) or file.tree.is_target(node):
         return False
     if isinstance(around, cst.Call):
         return around.func is not node

@@ -10,8 +10,7 @@ import libcst as cst
 from migrate.source.flow import Symbol, stores
 from migrate.source.tensorflow.base.arguments import is_name, literal
 from migrate.source.tensorflow.base.bindings import binders
-from migrate.source.tensorflow.base.cached_query import cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import call_sites

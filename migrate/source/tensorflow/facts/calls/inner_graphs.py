@@ -26,8 +26,7 @@ from migrate.source.flow import (
 from migrate.source.syntax.node_index import children
 from migrate.source.tensorflow.base.arguments import keyword, method_of
 from migrate.source.tensorflow.base.bindings import self_class
-from migrate.source.tensorflow.base.cached_query import cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, partials
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives

@@ -7,8 +7,7 @@ from libcst.metadata import ClassScope
 
 from migrate.source.flow import Class, Holder
 from migrate.source.tensorflow.base.bindings import is_variable, scope_of_name
-from migrate.source.tensorflow.base.cached_query import cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 

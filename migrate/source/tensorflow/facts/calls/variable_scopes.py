@@ -8,8 +8,7 @@ import libcst as cst
 
 from migrate.source.flow import frame_of, loops_around
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
-from migrate.source.tensorflow.base.cached_query import cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import (
     call_sites,

@@ -9,8 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Holder, Result, Value, only_reads_entries
 from migrate.source.tensorflow.base.bindings import binders
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS

@@ -10,8 +10,7 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.flow import Function, Member, Result, Symbol, Value, ValueFlow
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
 from migrate.source.tensorflow.base.visited import reached

@@ -11,14 +11,12 @@ import libcst as cst
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import (
     assigned_value,
-    is_target,
     local_names,
     resolve,
     scope_of_name,
     self_class,
 )
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import partials
 from migrate.source.tensorflow.facts.calls.object_attributes import relatives
@@ -187,7 +185,7 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
         value = assigned_value(file.tree, node)
         if value is not None:
             values += [value] if literal(value) is not None else []
-        elif is_target(file.tree, node) or not _harmless(file, node):
+        elif file.tree.is_target(node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
             if isinstance(file.tree.parent(node), cst.Param):
                 optimizer.blockers.append(blocker(node, RULE, "parameter", text=text))
@@ -228,7 +226,7 @@ def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[
     family = relatives(file, cls)
     all_of_them = [a for a, holder in same if holder is not None and any(holder is one for one in family)]
     text = file.tree.source(receiver)
-    if sum(is_target(file.tree, a) for a in all_of_them) == 1 and all(file.tree.source(a) == text for a in all_of_them):
+    if sum(file.tree.is_target(a) for a in all_of_them) == 1 and all(file.tree.source(a) == text for a in all_of_them):
         return all_of_them
     return own
 
@@ -236,7 +234,7 @@ def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[
 def _harmless(file: File, node: cst.BaseExpression) -> bool:
     """True for a mention that reads or trains by an attribute of the optimizer, without passing it on."""
     around = file.tree.parent(node)
-    if not isinstance(around, cst.Attribute) or is_target(file.tree, around):
+    if not isinstance(around, cst.Attribute) or file.tree.is_target(around):
         return False
     called = file.tree.call_of(around) is not None
     return around.attr.value in HARMLESS or (called and around.attr.value in TRAINING)

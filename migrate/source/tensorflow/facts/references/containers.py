@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 
 #: The key or index of a member; None if the source does not state it.
@@ -42,7 +41,7 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
 
 def _of_display(file: File, element: cst.Element) -> tuple[cst.BaseExpression, Key] | None:
     listed = file.tree.parent(element)
-    if not isinstance(listed, cst.List | cst.Tuple) or is_target(file.tree, listed):
+    if not isinstance(listed, cst.List | cst.Tuple) or file.tree.is_target(listed):
         return None
     starred = any(isinstance(one, cst.StarredElement) for one in listed.elements)
     return listed, None if starred else next(i for i, one in enumerate(listed.elements) if one is element)

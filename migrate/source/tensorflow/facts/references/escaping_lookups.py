@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow import Symbol
-from migrate.source.tensorflow.base.bindings import is_target
-from migrate.source.tensorflow.base.cached_query import cached_list
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_list
 from migrate.source.tensorflow.base.symbols import is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 
@@ -31,7 +29,7 @@ def loose_lookups(file: File) -> Iterator[Loose]:
     """Return the mentions of lookup functions that are not calls, in source order."""
     called = {name for call, name in file.names.calls if not file.tree.imported_names(call.func)[0]}
     for node in file.names.uncalled_lookups():
-        if isinstance(node, cst.Name) and is_target(file.tree, node):
+        if isinstance(node, cst.Name) and file.tree.is_target(node):
             continue  # what it is bound to is reported
         if not _is_renamed(file, node):
             yield Loose(node, known=False)

@@ -10,10 +10,9 @@ import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Result, Symbol, Tainted, Unknown, Value
 from migrate.source.tensorflow.base.arguments import last_name, string
-from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, self_class
 from migrate.source.tensorflow.base.logging_statements import is_shown
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 from migrate.source.tensorflow.base.visited import all_reached, itself
@@ -107,7 +106,7 @@ def _of_unknown_objects(file: File, uses: TableValues) -> list[cst.BaseExpressio
     known = {id(node) for node in (*uses.reads, *uses.aliased)}
     names = {name for value in uses.values for name in flow.attributes(value)}
     nodes = [node for tree in flow.trees for name in sorted(names) for node in tree.attributes.get(name, ())]
-    nodes = [node for node in nodes if id(node) not in known and not is_target(file.tree, node)]
+    nodes = [node for node in nodes if id(node) not in known and not file.tree.is_target(node)]
     nodes = [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
     return [node for node in nodes if not _is_setting(file, node)]
 
@@ -118,7 +117,7 @@ def _is_setting(file: File, node: cst.Attribute) -> bool:
         return False
     tree, flow = file.tree, flow_of(file)
     every = [one for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]
-    stored = [one for one in every if is_target(tree, one) and self_class(tree, one) is None]
+    stored = [one for one in every if tree.is_target(one) and self_class(tree, one) is None]
     return all(isinstance(value, Holder) for one in stored for value in flow.values(one.value))
 
 
@@ -172,7 +171,7 @@ def _follow_collections(file: File, uses: TableValues) -> None:
         uses.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
         escaped = {id(node) for node in flow.escapes(holder)}
         for node in mentions:
-            if id(node) in shown or is_target(file.tree, node):
+            if id(node) in shown or file.tree.is_target(node):
                 continue
             if id(node) in escaped or flow.is_returned_outside(node):
                 _whole(file, uses, holder, node)

@@ -19,15 +19,12 @@ from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import (
     SETTINGS,
     builtin,
-    is_target,
     is_variable,
     scope_of_name,
     self_class,
 )
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import cached_list, cached_query
-from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.model import Blocker, blocker
+from migrate.source.tensorflow.base.rule_kinds import File, cached_list, cached_query
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import (
     foreign_bases,
@@ -151,7 +148,7 @@ def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
         holder = self_class(file.tree, node) or object_class(file, node)
         other = holder is not None and not any(holder is one for one in family)
         known = file.names.of(node) is not None or bool(file.tree.imported_names(node)[0])
-        if not (called or other or known or is_target(file.tree, node)):
+        if not (called or other or known or file.tree.is_target(node)):
             yield node
 
 

@@ -10,8 +10,7 @@ import libcst as cst
 from migrate.source.flow import Computed, Symbol, Value
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, CodeChange, Table
+from migrate.source.tensorflow.base.model import Blocker, CodeChange, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.unique_names import Fresh

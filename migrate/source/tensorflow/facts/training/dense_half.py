@@ -13,8 +13,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import by_keyword, literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
-from migrate.source.tensorflow.base.cached_query import cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
 from migrate.source.tensorflow.facts.optimizers.training_model import owner

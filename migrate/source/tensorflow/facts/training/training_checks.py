@@ -8,10 +8,9 @@ import libcst as cst
 
 from migrate.source.flow import Unknown, Value
 from migrate.source.tensorflow.base.arguments import bind, method_of
-from migrate.source.tensorflow.base.bindings import is_target, resolve
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
 from migrate.source.tensorflow.facts.lists.var_lists import Owners
@@ -79,7 +78,7 @@ def other_uses(file: File, flow: GradientFlow, value: Value) -> Iterator[cst.CST
     # Importers of the file may call a method without a known call site; its `self` may then be an object with the list.
     for name in engine.attributes(value):
         for read in file.tree.attributes.get(name, ()):
-            if not is_target(file.tree, read) and any(isinstance(one, Unknown) for one in engine.values(read)):
+            if not file.tree.is_target(read) and any(isinstance(one, Unknown) for one in engine.values(read)):
                 escapes.append(read)
     for node in dict.fromkeys([*engine.mentions(value), *opened, *escapes]):
         if id(node) in flow.understood or prints(file, node):

@@ -21,11 +21,10 @@ from migrate.source.flow import (
     loops_around,
 )
 from migrate.source.tensorflow.base.arguments import bind, method_of
-from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.bindings import builtin, scope_of_name
 from migrate.source.tensorflow.base.insertion_points import as_function, has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.logging_statements import spoken
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, order_of, symbol_of
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
@@ -220,13 +219,13 @@ def _is_own(file: File, name: cst.Name, frame: cst.CSTNode) -> bool:
 def _is_set(file: File, node: cst.Name | cst.Attribute, inside: cst.CSTNode) -> bool:
     """True for a name or attribute that each run of a loop, or of a function, assigns before it is read here."""
     tree, text = file.tree, file.tree.source(node)
-    if is_target(tree, node):
+    if tree.is_target(node):
         return True
     word = node.value if isinstance(node, cst.Name) else node.attr.value
     alike = (tree.names if isinstance(node, cst.Name) else tree.attributes).get(word, ())
     around = [inside, *tree.ancestors(node)]
     return any(
-        is_target(tree, one) and tree.source(one) == text and tree.contains(inside, one)
+        tree.is_target(one) and tree.source(one) == text and tree.contains(inside, one)
         and tree.span(one)[0] < tree.span(node)[0] and tree.statement(one) is not tree.statement(node)
         and tree.parent(tree.statement(one) or one) in around
         for one in alike

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.cached_query import cached_query
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 
 #: Code that only programs of a v1 graph have.
 _GRAPH = {

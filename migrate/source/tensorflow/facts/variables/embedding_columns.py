@@ -9,8 +9,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none, keyword, literal
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Naming, Table
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Naming, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 

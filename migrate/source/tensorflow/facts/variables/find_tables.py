@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.source.flow import Unknown
-from migrate.source.tensorflow.base.bindings import assigned_value, is_target
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup, Table, only_doubts
+from migrate.source.tensorflow.base.bindings import assigned_value
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup, Table, blocker, only_doubts
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
@@ -21,11 +20,10 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
 from migrate.source.tensorflow.facts.references.table_values import RULE, OtherValue, TableValues, others, table_values
 from migrate.source.tensorflow.facts.references.whole_terms import check_terms, is_computed, takes_any
-from migrate.source.tensorflow.facts.variables.partitions import check_parts
+from migrate.source.tensorflow.facts.variables.creations import check_parts
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured
-from migrate.source.tensorflow.facts.variables.table_names import NUMBERED, check_scope
+from migrate.source.tensorflow.facts.variables.table_names import NUMBERED, check_scope, may_act, may_demand_reuse
 from migrate.source.tensorflow.facts.variables.trained_reads import check_ranks
-from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
 from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad, share_padding
 
 
@@ -157,7 +155,7 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
         table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else maker)
     elif isinstance(other.value, Unknown) and not only_doubts(table.blockers):
         pass  # a blocker already reports the cause
-    elif is_target(file.tree, entry):
+    elif file.tree.is_target(entry):
         table.blockers.append(_other_binding(file, table, entry, text))
     elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):
         table.passed.append(entry)

@@ -20,8 +20,13 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
-from migrate.source.tensorflow.facts.variables.creations import in_parts, read_shape, refuse
-from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
+from migrate.source.tensorflow.facts.variables.creations import (
+    in_parts,
+    is_partitioned,
+    read_shape,
+    refuse,
+    takes_fan_of_part,
+)
 
 #: A function that picks an initializer by its name often has such a branch.
 NO_CONTRIB = "`{}` is left out: it fails in TensorFlow 2, which the runtime needs and which has no `tf.contrib`"

@@ -12,9 +12,7 @@ from migrate.source.flow import Class, Function, Value, is_none
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import bind, keyword, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
-from migrate.source.tensorflow.base.bindings import is_target
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp
+from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_unseen, results, symbol_of, symbols_of
@@ -151,7 +149,7 @@ def _mentions(file: File, layer: Layer, target: cst.Name | cst.Attribute | None)
     tree, flow = file.tree, flow_of(file)
     mentions = {node for value in layer.values for node in flow.mentions(value)} - {layer.call}
     names = {node.attr.value for node in (*mentions, target) if isinstance(node, cst.Attribute)}
-    reads = [node for name in names for node in tree.attributes[name] if not is_target(tree, node)]
+    reads = [node for name in names for node in tree.attributes[name] if not tree.is_target(node)]
     mentions |= {node for node in reads if any(is_unseen(one) for one in flow.values(node))}
     return sorted(mentions, key=lambda node: (tree.location(node).path, tree.span(node)))
 

@@ -8,8 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, string
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Lookup
+from migrate.source.tensorflow.base.model import Blocker, Lookup, blocker
 
 #: Keyword -> its name in `sparse_lookup`.
 KEYWORDS = {"params": "hashtable", "indices": "ids"}

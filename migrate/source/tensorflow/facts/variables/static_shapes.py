@@ -5,13 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import number
-from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table
+from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues, others
-from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
+from migrate.source.tensorflow.facts.variables.creations import is_partitioned
 
 RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable are fixed; the table grows, but this value stays the same"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.calls.tensor_functions import COMPUTING

@@ -14,9 +14,8 @@ import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Member, Unknown, Value, is_none
 from migrate.source.tensorflow.base.arguments import keyword, method_of
-from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_query
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.base.visited import reached

@@ -13,8 +13,7 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow import Result, Value
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Lookup, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Lookup, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of

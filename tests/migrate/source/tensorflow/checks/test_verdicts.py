@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.tensorflow.base.rule_registry import rules
-from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import CheckRule
 from migrate.source.tensorflow.checks.verdicts import ORDER, check_rules
 
 

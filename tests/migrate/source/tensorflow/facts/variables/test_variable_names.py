@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.source.tensorflow.facts.optimizers.optimizers import STOCK
-from migrate.source.tensorflow.facts.variables.variable_names import VariableName
+from migrate.source.tensorflow.rules.read_by_name import VariableName
 
 
 @pytest.mark.each_case
