@@ -103,14 +103,19 @@ def _is_open(result: SourceResult) -> bool:
 
 
 def table_of(variable: Variable, lines: Sequence[Line], tables: Sequence[TableRecord]) -> TableRecord | None:
-    """Return what the source says of a variable: of the innermost line that made it, or of the column of its name."""
+    """Return what the source says of a variable: of the innermost line that made it, or of the column of its name.
+
+    Where several tables that the source leaves open have this name, it is none of them: it may be any.
+    """
     for path, line in lines:
         for table in tables:
             place = table.location
             if place.path == path and place.line <= line <= place.end_line:
                 return table
     parts = variable.name.split("/")[:-1]
-    return next((one for one in tables if any(fnmatchcase(part, one.name) for part in parts)), None)
+    alike = [one for one in tables if any(fnmatchcase(part, one.name) for part in parts)]
+    is_open = len(alike) > 1 and any(one.verdict in _OPEN for one in alike)
+    return alike[0] if alike and not is_open else None
 
 
 def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:

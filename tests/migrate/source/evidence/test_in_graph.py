@@ -94,6 +94,19 @@ def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:
     assert f'rewriter.install(tables=["{name}"])' in results["main.py"].converted
 
 
+def test_a_name_that_several_tables_have_means_none(tmp_path: Path) -> None:
+    """The first of them may be another model's; what is known is the line that reads the column."""
+    text = COLUMN["main.py"]
+    column = next(one for one in text.splitlines() if one.startswith("column = "))
+    files = {"main.py": text.replace(column, f"{column}\nother_{column}")}
+    one = record(files, made="input_layer(")
+    (variable,) = one.graphs[0].variables
+    name = "input_layer/item_embedding/embedding_weights"
+    results = convert_with(write(tmp_path / "p", files), _with(one, [replace(variable, name=name, table=name)]))
+    made = [(table.name, table.applicability is Applicability.IN_GRAPH) for table in results["main.py"].tables]
+    assert made == [("item_embedding", False), ("item_embedding", False), (name, True)]
+
+
 def test_a_table_of_a_program_that_did_not_run_is_not_meant(tmp_path: Path) -> None:
     """Its name may be a scope of the one that ran, such as `linear`."""
     other = HEAD + (
