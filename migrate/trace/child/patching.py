@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +19,5 @@ def wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
     def wrapped(*arguments: Any, **settings: Any) -> Any:
         return around(original, *arguments, **settings)
 
-    with contextlib.suppress(TypeError, ValueError):
-        # `functools.wraps` is not enough for `inspect.getfullargspec`, which Keras 3 asks about layers.
-        wrapped.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
     wrapped._recmigrate = (*done, key)  # type: ignore[attr-defined]
     setattr(owner, name, wrapped)
