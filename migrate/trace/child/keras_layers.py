@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,8 +25,11 @@ class Layers:
         """Have the layers of TensorFlow's Keras tell that they are made, and built."""
         import tensorflow as tf
 
-        wrap(tf.keras.layers.Embedding, "__init__", self._initialized)
-        wrap(tf.keras.layers.Embedding, "build", self._built)
+        kind = tf.keras.layers.Embedding
+        wrap(kind, "__init__", self._initialized)
+        # Keras 3 asks for the arguments by `inspect.getfullargspec`, to which `functools.wraps` tells nothing.
+        kind.__init__.__signature__ = inspect.signature(kind.__init__)
+        wrap(kind, "build", self._built)
 
     def _initialized(self, original: Any, layer: Any, *arguments: Any, **named: Any) -> None:
         original(layer, *arguments, **named)

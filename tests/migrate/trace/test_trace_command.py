@@ -99,9 +99,9 @@ def test_a_model_of_keras_is_ended_after_its_steps_and_its_layers_are_recorded(f
     assert (done.returncode, done.stdout) == (0, "batch\n"), done.stderr
     record = load_record(folder / "trace.json")
     (graph,) = record.graphs
-    first, second = graph.variables
+    first, second = sorted(graph.variables, key=lambda one: len(one.name))  # Keras 3 builds the second one first
     assert (first.name, first.shape, first.table, first.stays) == ("embedding/embeddings", (20, 4), first.name, "")
-    assert [one.created[0] for one in graph.variables] == [("fit.py", 6), ("fit.py", 7)]
+    assert (first.created[0], second.created[0]) == (("fit.py", 6), ("fit.py", 7))
     assert (second.table, "constraint" in second.stays) == ("", True)
 
 
