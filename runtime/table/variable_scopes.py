@@ -31,8 +31,8 @@ def scoped_name(name: str) -> str:
 
     Raises:
         NameTakenError: the graph has a table of this name for another variable.
-        ValueError: the scope has a dtype other than float32, or a regularizer, custom getter, constraint, partitioner or
-            caching device, which a table does not support.
+        ValueError: the scope has a dtype other than float32, or a regularizer, custom getter, constraint, partitioner
+            or caching device, which a table does not support.
     """
     _validation.text("name", name, 1000)
     scope = tf.compat.v1.get_variable_scope()
