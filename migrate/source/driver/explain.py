@@ -215,7 +215,7 @@ def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
     covered = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     kept = {f.location: f for f in findings if (f.subject, f.state) == ("lookup", State.NOTED)}
     moves = table.verdict in DONE
-    how = "moved in the graph" if table.applicability is Applicability.IN_GRAPH else "converted"
+    how = "moved at run time" if table.applicability is Applicability.IN_GRAPH else "converted"
     for finding in own:
         yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:

@@ -125,7 +125,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         if before is None or before.verdict not in _OPEN:
             return result
         said = [
-            f"`{one.name}` stays a variable in the graph of a recorded run: {one.stays} ({run.place})"
+            f"`{one.name}` stays a variable in a recorded run: {one.stays} ({run.place})"
             for run, one in site.variables
             if one.stays
         ]
@@ -139,12 +139,12 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         "table",
         State.APPLIED,
         site.place,
-        f"{names} {'becomes a table' if len(site.names) == 1 else 'become tables'} in the graph when the program runs",
+        f"{names} {'becomes a table' if len(site.names) == 1 else 'become tables'} when the program runs",
         "; ".join(before.reasons) if before is not None else "the source shows no lookup of such a variable",
         applicability=Applicability.IN_GRAPH,
         table=record.name,
         evidence=tuple(
-            dict.fromkeys(f"it became a table in the recorded graph of {run.place}" for run, _ in site.variables)
+            dict.fromkeys(f"it became a table in {run.place}" for run, _ in site.variables)
         ),
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
@@ -165,7 +165,7 @@ def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> Sou
         action,
         evidence=tuple(
             dict.fromkeys(
-                f"the recorded graph of {run.place} shows this" for site in sites for run, _ in site.variables
+                f"{run.place} shows this" for site in sites for run, _ in site.variables
             )
         ),
     )

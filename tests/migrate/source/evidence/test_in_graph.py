@@ -219,7 +219,7 @@ def test_what_the_graph_keeps_stays(files: dict[str, str], fault: str, tmp_path:
                 [
                     one
                     for one in table.reasons
-                    if "`item` stays a variable in the graph of a recorded run: it is scattered" in one
+                    if "`item` stays a variable in a recorded run: it is scattered" in one
                 ]
             )
             == 1
