@@ -47,6 +47,11 @@ def programs(project: Project, report: Report) -> list[Program]:
     return sorted(listed, key=lambda one: (-len(one.tables), one.path))
 
 
+def used_files(project: Project, report: Report) -> frozenset[str]:
+    """Return the files of programs that reach a table, notebooks among them."""
+    return frozenset[str]().union(*(project.closure(one.path) for one in programs(project, report)))
+
+
 def program_lines(project: Project, report: Report) -> Iterator[str]:
     """Yield what each program of a project of several files converts; nothing for a single file."""
     listed = programs(project, report) if len(project.files) > 1 else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from migrate.report import words
 from migrate.report.model import Finding, Location, Report, State, TableRecord
@@ -35,15 +35,23 @@ def plain(text: str, state: State) -> str:
     return text
 
 
-def summary_lines(report: Report, paint: Paint = plain, everything: bool = False) -> Iterator[str]:
-    """Yield the lines of the summary, in the order of the inputs; `everything`: also exact conversions."""
+def summary_lines(
+    report: Report, paint: Paint = plain, everything: bool = False, used: Callable[[], Collection[str]] | None = None
+) -> Iterator[str]:
+    """Yield the lines of the summary, in the order of the inputs; `everything`: also exact conversions.
+
+    `used` returns the files of programs with tables: of others without a table, notes are only counted.
+    """
     tables, findings = defaultdict(list), defaultdict(list)
     for table in report.tables:
         tables[notebook_of(table.location.path)].append(table)
     for finding in report.findings:
         findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
-    speaks = {path for path, own in findings.items() if _shown(own) or _notes(own)}
+    noted = {path for path, own in findings.items() if _notes(own)}
+    aside = noted - {*tables} if used is not None and not everything else set()
+    aside -= set(used()) if aside and used is not None else set()
+    speaks = {path for path, own in findings.items() if _shown(own)} | (noted - aside)
     silent = {file.path for file in report.inputs} - {*tables, *speaks}
     silent = silent - generated if len(silent) < len(report.inputs) and not everything else set()
     shown = [file.path for file in report.inputs if file.path not in generated | silent]
@@ -56,7 +64,9 @@ def summary_lines(report: Report, paint: Paint = plain, everything: bool = False
         yield f"{beside}:"
         yield from _said(findings[beside], paint, everything)
     if silent:
-        yield f"{plural(len(silent), 'other file')} without a table"
+        notes = sum(len(_notes(findings[path])) for path in silent)
+        more = f"; {plural(notes, 'note')} on them: -v" if notes else ""
+        yield f"{plural(len(silent), 'other file')} without a table{more}"
     if generated:
         yield f"skipped: {plural(len(generated), 'generated file')} (--include-generated converts them as well)"
     yield from _unbounded(report)

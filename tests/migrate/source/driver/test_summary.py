@@ -40,3 +40,14 @@ def test_of_the_reasons_of_a_table_that_of_its_own_file_is_named(tmp_path: Path)
     own = "\ndef rows(model):\n    return model.get_weights()\n"
     here = [one for one in lines(tmp_path, train, tower=own) if one.startswith("  Tower (line ")]
     assert here == ["  Tower (line 6): left unchanged; see line 11"]
+
+
+def test_notes_on_files_that_no_program_with_tables_uses_are_counted(tmp_path: Path) -> None:
+    note = "import tensorflow as tf\nx = eval(input())\n"
+    write(tmp_path, {"tool.py": note, "model.py": KERAS_MODEL.replace("NAME", "Tower")})
+    report = make_report("c", convert_paths([str(tmp_path)], Options()), "", dry=True)
+    for used, everything, shown in ((["model.py"], False, False), (["tool.py"], False, True), ([], True, True)):
+        files = [str(tmp_path / name) for name in used]
+        said = "\n".join(summary_lines(report, everything=everything, used=lambda files=files: files))
+        assert ("evaluates a string as code" in said) is shown, said
+        assert ("1 other file without a table; 1 note on them: -v" in said) is not shown, said
