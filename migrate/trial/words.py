@@ -78,7 +78,10 @@ def answers(trial: Trial) -> Iterator[Answer]:
             if any(one.on_demand is not None for one in trial.tables)
             else ""
         )
-        yield Answer("memory", f"{size(before)} of variables and slots; as tables {size(after)} with every row from the start{begins}")
+        yield Answer(
+            "memory",
+            f"{size(before)} of variables and slots; as tables {size(after)} with every row from the start{begins}",
+        )
     counted = [one for one in trial.tables if one.used is not None]
     if counted:
         needed, rows = sum(one.used or 0 for one in counted), sum(one.shape[0] for one in counted)
@@ -101,8 +104,8 @@ def answers(trial: Trial) -> Iterator[Answer]:
     if _goes(trial) and any(one.on_demand is not None for one in trial.tables):
         yield Answer(
             "on demand",
-            f"to make rows as their ids come: `migrate run --settings tables.yaml`, with `{ON_DEMAND}`; rows then begin "
-            "with other values",
+            f"to make rows as their ids come: `migrate run --settings tables.yaml`, with `{ON_DEMAND}`; rows then "
+            "begin with other values",
         )
 
 
@@ -138,7 +141,11 @@ def _same(trial: Trial) -> str:
 
 def _stays(trial: Trial) -> str:
     if not trial.stays:
-        return "nothing: each variable that is looked up becomes a table" if trial.tables else "no variable is looked up by ids"
+        return (
+            "nothing: each variable that is looked up becomes a table"
+            if trial.tables
+            else "no variable is looked up by ids"
+        )
     return f"{plural(len(trial.stays), 'variable')}, for {plural(len(trial.stay_lines), 'reason')} (below)"
 
 

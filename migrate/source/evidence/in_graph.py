@@ -143,9 +143,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         "; ".join(before.reasons) if before is not None else "the source shows no lookup of such a variable",
         applicability=Applicability.IN_GRAPH,
         table=record.name,
-        evidence=tuple(
-            dict.fromkeys(f"it became a table in {run.place}" for run, _ in site.variables)
-        ),
+        evidence=tuple(dict.fromkeys(f"it became a table in {run.place}" for run, _ in site.variables)),
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
     return replace(result, tables=tuple(tables), findings=_sorted([*result.findings, finding]))
@@ -163,11 +161,7 @@ def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> Sou
         f"{names} cannot grow",
         reason,
         action,
-        evidence=tuple(
-            dict.fromkeys(
-                f"{run.place} shows this" for site in sites for run, _ in site.variables
-            )
-        ),
+        evidence=tuple(dict.fromkeys(f"{run.place} shows this" for site in sites for run, _ in site.variables)),
     )
     return replace(result, findings=_sorted([*result.findings, finding]))
 

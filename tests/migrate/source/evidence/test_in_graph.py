@@ -215,13 +215,7 @@ def test_what_the_graph_keeps_stays(files: dict[str, str], fault: str, tmp_path:
         assert verdict(results)[0] in (State.SUGGESTED, State.UNSUPPORTED)
         (table,) = results["main.py"].tables
         assert (
-            len(
-                [
-                    one
-                    for one in table.reasons
-                    if "`item` stays a variable in a recorded run: it is scattered" in one
-                ]
-            )
+            len([one for one in table.reasons if "`item` stays a variable in a recorded run: it is scattered" in one])
             == 1
         )
         assert not results["main.py"].changed

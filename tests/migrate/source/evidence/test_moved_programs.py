@@ -75,9 +75,7 @@ def test_a_program_of_two_files(tmp_path: Path) -> None:
         "item": ("applied", "in-graph"),
         "word": ("unsupported", None),
     }
-    assert any(
-        one.startswith("`word` stays a variable in a recorded run: ") for one in tables["word"]["reasons"]
-    )
+    assert any(one.startswith("`word` stays a variable in a recorded run: ") for one in tables["word"]["reasons"])
     assert 'rewriter.install(tables=["item", "user"])' in (root / "train.py").read_text()
     again = _run(root, "train.py")
     assert again.stdout.split() == losses, again.stderr
