@@ -40,8 +40,9 @@ class TableNorm(UseRule):
     title = "L1 and L2 terms over a whole table stay exact, or are computed over the rows of the batch"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "Exact without `--assume`. With it, a term that cannot be exact covers only rows of the batch: other rows do not "
-        "decay, `tf.norm` has another gradient, losses are smaller, and FTRL's first step does not set all rows to zero."
+        "Exact without `--assume`. With it, a term that cannot be exact covers only rows of the batch: other rows do "
+        "not decay, `tf.norm` has another gradient, losses are smaller, and FTRL's first step does not set all rows to "
+        "zero."
     )
     refusals = (
         *OF_TERMS,
