@@ -14,7 +14,7 @@ from typing import Any
 
 from migrate.errors import PACKAGES, MigrateError
 
-__all__ = ["part_paths", "run_entered", "start_entered", "without_tensorflow"]
+__all__ = ["NOTHING_ENTERED", "part_paths", "run_entered", "start_entered", "without_tensorflow"]
 
 #: The environment variable that has the settings, as JSON; a Python process without it is left alone.
 _VARIABLE = "RECMIGRATE_RUN"
@@ -26,6 +26,11 @@ _MODULES = {
     "_recmigrate_kept_code": str(_HERE.parent / "rewriter" / "kept_code.py"),
     **{f"_recmigrate_{one}": str(_HERE / one / "child" / "__init__.py") for one in ("run", "trace", "trial")},
 }
+#: What to do where no process was entered.
+NOTHING_ENTERED = (
+    "no Python process of the command imported TensorFlow; give the command that trains, and let its Python read "
+    "PYTHONPATH (no `python -I`, -E or -S)"
+)
 #: The file beside the parts that names a Python which was asked for TensorFlow and does not have it.
 _MISSING = "without-tensorflow"
 _SITE = '''"""Loads modules of `migrate` under names that no program uses, and waits until TensorFlow is imported.

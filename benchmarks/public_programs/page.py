@@ -109,7 +109,7 @@ def _converted(programs: Sequence[tuple[Program, Evidence]]) -> list[str]:
             f"{len(programs)} of these programs are also [traced](../convert/trace.md) for three steps and converted "
             "with the record. "
             f"Variables that are looked up: {total} in {len(traced)} programs; {found['in source']} are tables in the "
-            f"source, {found['in graph']} move in the graph, {found['stays']} stay. "
+            f"source, {found['in graph']} move at run time, {found['stays']} stay. "
             f"{100 * moved // max(total, 1)} % become tables, and {proven} of these {moved} are proven:"
         ),
         "",

@@ -95,7 +95,7 @@ def check(
         say(compared.sentence(baseline or ""))
         sys.exit(1 if compared.shown.findings else 0)
     say_programs(paths, options, running, report)
-    summarize(report, reports, done)
+    summarize(report, reports, done, paths, options, running)
     following = after_check(report, command_line(), done)
     if following and not is_stream(paths):
         say_command(f"next: {following}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from migrate.report.model import Report
     from migrate.source.driver.run import Converted
+    from migrate.source.project.import_graph import Project
     from migrate.source.settings.options import Given, Options
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
@@ -71,14 +73,17 @@ def convert_inputs(
 
 def say_programs(paths: Sequence[str], options: Options, running: Running, report: Report) -> None:
     """Print what each program below `paths` converts, to standard error; nothing for a single file."""
-    from migrate.source.driver.given_files import project_of
     from migrate.source.driver.programs import program_lines
 
     if level() > QUIET and not is_stream(paths):
-        for line in program_lines(
-            project_of(paths, options, not running["no_gitignore"], running["include_generated"]), report
-        ):
+        for line in program_lines(_project(paths, options, running), report):
             say(line)
+
+
+def _project(paths: Sequence[str], options: Options, running: Running) -> Project:
+    from migrate.source.driver.given_files import project_of
+
+    return project_of(paths, options, not running["no_gitignore"], running["include_generated"])
 
 
 def check_assumed(report: Report, options: Options) -> None:
@@ -153,13 +158,27 @@ def print_result(report: Report, style: str) -> None:
     echo(printed(with_rules(report), style), nl=False)
 
 
-def summarize(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
+def summarize(
+    report: Report,
+    reports: Sequence[str],
+    done: Sequence[Converted],
+    paths: Sequence[str],
+    options: Options,
+    running: Running,
+) -> None:
     """Print the summary to standard error, and why files have no table."""
+    from migrate.source.driver.programs import used_files
     from migrate.source.driver.summary import summary_lines
     from migrate.source.driver.untouched import reasons
 
     if level() > QUIET:
-        for line in summary_lines(report, painted, everything=level() >= VERBOSE):
+
+        def used() -> Collection[str]:  # files that have been written, of which a record had the text before
+            given = options.given and replace(options.given, evidence=())
+            return used_files(_project(paths, replace(options, given=given), running), report)
+
+        several = len(report.inputs) > 1 and not is_stream(paths)
+        for line in summary_lines(report, painted, level() >= VERBOSE, used if several else None):
             say(line)
         for sentence in reasons(done):
             say(f"note: {sentence}")

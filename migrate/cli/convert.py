@@ -109,7 +109,7 @@ def convert(
     write_reports(texts, done)
     if style != "text":
         print_result(report, style)
-    summarize(report, reports, done)
+    summarize(report, reports, done, paths, options, running)
     if directory is not None and any(one.result.changed for one in done):
         _say_checkpoints(report, rest, directory)
         records = options.given.evidence if options.given is not None else ()

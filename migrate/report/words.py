@@ -15,7 +15,7 @@ APPLICABILITIES = {
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
     Applicability.OBSERVED: "exact for what was run",
-    Applicability.IN_GRAPH: "in the graph",
+    Applicability.IN_GRAPH: "at run time",
 }
 #: The verdict of each state, in all formats and in the terminal.
 STATES = {
@@ -67,9 +67,9 @@ def line(location: Location) -> str:
 
 
 def table_state(table: TableRecord, plural: bool = False) -> str:
-    """Return what becomes of a table, e.g. `converted`, or `moves in the graph`."""
+    """Return what becomes of a table, e.g. `converted`, or `moves at run time`."""
     if table.applicability is Applicability.IN_GRAPH:
-        return "move in the graph" if plural else "moves in the graph"
+        return "move at run time" if plural else "moves at run time"
     return "need a decision" if plural and table.verdict is State.SUGGESTED else STATES[table.verdict]
 
 
@@ -78,9 +78,9 @@ def growth(table: TableRecord) -> str:
     if table.base_buckets:
         return f"can grow: each id gets a row of its own, in place of its bucket's (buckets: {table.base_buckets})"
     if table.growth == "bounded":
-        return f"bounded: {table.bound}"
+        return f"cannot grow: {table.bound}"
     if table.growth == "free":
-        return "can grow: nothing bounds its ids"
+        return "can grow: each new id gets a row"
     known = f"{table.bound}; " if table.bound else ""
     return f"{known}the source does not show how many ids there can be: {ASK_A_RUN}" if table.growth else ""
 

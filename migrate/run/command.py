@@ -55,7 +55,7 @@ def run(
     tables; 2 where --settings name a variable
     that the program does not look up.
     """
-    from migrate.entering import part_paths, run_entered, without_tensorflow
+    from migrate.entering import NOTHING_ENTERED, part_paths, run_entered, without_tensorflow
     from migrate.run.settings_file import read_settings
 
     if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
@@ -76,11 +76,7 @@ def run(
         results = [json.loads(path.read_text(encoding="utf-8")) for path in part_paths(Path(folder))]
         lacking = without_tensorflow(Path(folder))
     if not results:
-        say(
-            lacking
-            or "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "
-            "read PYTHONPATH (no `python -I`, -E or -S)"
-        )
+        say(lacking or NOTHING_ENTERED)
     failed = next((result["failed"] for result in results if "failed" in result), "")
     if failed:
         say(f"migrate run: a process of the program trained without tables: {failed}")

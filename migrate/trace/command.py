@@ -74,7 +74,7 @@ def _summary(traced: Traced, output: str) -> str:
     moving, stay = {one.table for one in recorded if one.table}, {one.name: one.stays for one in recorded if one.stays}
     lines = [f"wrote {output}: {variables} variables, {record.steps} training steps{several}, ended {record.ended}"]
     if moving or stay:
-        lines.append(f"looked-up variables that become tables in the graph: {len(moving)} of {len(moving) + len(stay)}")
+        lines.append(f"looked-up variables that can become tables: {len(moving)} of {len(moving) + len(stay)}")
     lines += dict.fromkeys(line for graph in record.graphs for line in graph.growth)
     return "\n".join([*lines, *(f"`{name}` stays a variable: {reason}" for name, reason in stay.items())])
 

@@ -37,7 +37,7 @@ class Variable:
     name: str
     shape: tuple[int | None, ...]
     dtype: str
-    created: tuple[Line, ...]  #: the program's lines in the call stack of its creation, the innermost first
+    created: tuple[Line, ...]  #: the program's lines in the call stack that made it, or its layer, the innermost first
     uses: tuple[Use, ...] = ()
     table: str = ""  #: the verdict on the graph: the name by which `rewriter.install` moves it; empty if it does not
     rules: tuple[str, ...] = ()  #: of the optimizers that train that table

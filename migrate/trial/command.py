@@ -39,13 +39,19 @@ def trial(steps: int, tables: Any, as_json: str | None, as_html: str | None, pro
     from migrate.scratch import scratch_folder
     from migrate.source.files.atomic_write import check_writable, write_atomically
     from migrate.trial.as_text import to_text
+    from migrate.trial.running import CannotTrainError
     from migrate.trial.trying import try_out
 
     for path in filter(None, (as_json, as_html)):
         check_writable(Path(path))
     say(f"running the program unchanged and with tables, in turns, for {steps} training steps")
-    with scratch_folder("migrate-trial-") as scratch:
-        result = try_out(program, scratch, steps, tables)
+    try:
+        with scratch_folder("migrate-trial-") as scratch:
+            result = try_out(program, scratch, steps, tables)
+    except CannotTrainError as error:
+        if error.output:
+            echo(f"the last lines that the program printed:\n{error.output}", err=True)
+        raise
     if as_json:
         write_atomically(Path(as_json), result.to_json().encode())
     if as_html:

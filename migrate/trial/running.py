@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.entering import part_paths, start_entered, without_tensorflow
+from migrate.entering import NOTHING_ENTERED, part_paths, start_entered, without_tensorflow
 from migrate.errors import MigrateError
 from migrate.trial.child.settings import Settings
 from migrate.verify.program_files import mirrored
@@ -24,12 +24,21 @@ _PATIENCE = 10.0  #: seconds in which a process that is told to end does so
 _LINES = 12  #: of a failed program that are shown
 
 
+class CannotTrainError(MigrateError):
+    """The program as it is takes no training step."""
+
+    def __init__(self, message: str, output: str = "") -> None:
+        """Take what is wrong, and the last lines that the program printed."""
+        super().__init__(message)
+        self.output = output
+
+
 @dataclass
 class Ended:
     """How a side ended."""
 
     code: int  #: negative: the signal that ended it
-    data: dict[str, Any]  #: what the process that took the steps wrote; empty if none took any
+    data: dict[str, Any]  #: what the process with most steps wrote; empty if no process imported TensorFlow
     log: str  #: the last lines that it printed
     lacking: str = ""  #: what to do where its Python has no TensorFlow
 
@@ -145,19 +154,22 @@ def _ended(side: _Side) -> Ended:
 
 def cannot_train(ended: Ended) -> MigrateError:
     """Return why the program as it is took no step."""
-    if ended.lacking and not ended.data:
+    error, faults = ended.data.get("error"), ended.data.get("faults")
+    if ended.lacking and not (error or faults):
         return MigrateError(ended.lacking)
     if ended.code:
-        how = ended.data.get("error") or (f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}")
-        return MigrateError(
-            f"the unchanged program fails before a training step ({how}); make it run without `migrate` "
-            f"first\n{ended.log}"
+        how = error or (f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}")
+        return CannotTrainError(
+            f"the unchanged program fails before a training step ({how}); make it run without `migrate` first",
+            ended.log,
         )
-    if ended.data.get("faults"):
-        return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
-    return MigrateError(
-        "no training step of a TensorFlow session, or of Keras' `fit` and `train_on_batch`, was seen; a loop of your "
-        "own (`tf.GradientTape`) cannot be tried, but `migrate run` and `migrate verify` take it; else give the "
-        "command that trains, without a checkpoint of its last step, and let its Python read PYTHONPATH (no `python "
-        "-I`, -E or -S)" + (f"\n{ended.log}" if ended.log else "")
+    if faults:
+        return MigrateError(f"a fault of the trial, please report it: {faults[0]}")
+    if not ended.data:
+        return CannotTrainError(NOTHING_ENTERED, ended.log)
+    return CannotTrainError(
+        "the program took no training step that a trial can see: by a session, by Keras' `fit` or `train_on_batch`, or "
+        "by a `tf.GradientTape` and an optimizer's `apply_gradients`; give the command that trains, and let it begin "
+        "without the checkpoint of a finished training",
+        ended.log,
     )

@@ -46,10 +46,10 @@ def headline(trial: Trial) -> str:
 def _balance(trial: Trial) -> str:
     """Return what is gained, and what it costs."""
     grows = any(not one.bound for one in trial.tables)
-    texts, time = ["take new ids without a restart" if grows else "take no new ids yet"], trial.time
+    texts, time = ["take new ids without a restart" if grows else "cannot grow yet (`new ids` says why)"], trial.time
     before, on_demand = sums(trial)
     if on_demand < _ALIKE[0] * before:
-        texts.append(f"need {size(on_demand)} (with rows created on demand) in place of {size(before)}")
+        texts.append(f"need {size(on_demand)} in place of {size(before)} if rows are made as their ids come")
     if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
         texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
     elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
@@ -74,11 +74,14 @@ def answers(trial: Trial) -> Iterator[Answer]:
         before, on_demand = sums(trial)
         after = sum(one.after for one in trial.tables)
         begins = (
-            f", {size(on_demand)} with rows created on demand"
+            f", {size(on_demand)} if rows are made as their ids come"
             if any(one.on_demand is not None for one in trial.tables)
             else ""
         )
-        yield Answer("memory", f"{size(before)} of variables and slots; tables: {size(after)} with every row{begins}")
+        yield Answer(
+            "memory",
+            f"{size(before)} of variables and slots; as tables {size(after)} with every row from the start{begins}",
+        )
     counted = [one for one in trial.tables if one.used is not None]
     if counted:
         needed, rows = sum(one.used or 0 for one in counted), sum(one.shape[0] for one in counted)
@@ -100,7 +103,9 @@ def answers(trial: Trial) -> Iterator[Answer]:
     yield Answer("next", f"`{next_command(trial)}`" + (", or `rewriter.install()` at its top" if _goes(trial) else ""))
     if _goes(trial) and any(one.on_demand is not None for one in trial.tables):
         yield Answer(
-            "on demand", f"`migrate run --settings tables.yaml`, with `{ON_DEMAND}`; the first values are then others"
+            "on demand",
+            f"to make rows as their ids come: `migrate run --settings tables.yaml`, with `{ON_DEMAND}`; rows then "
+            "begin with other values",
         )
 
 
@@ -136,7 +141,11 @@ def _same(trial: Trial) -> str:
 
 def _stays(trial: Trial) -> str:
     if not trial.stays:
-        return "nothing that is looked up" if trial.tables else "no variable is looked up by ids"
+        return (
+            "nothing: each variable that is looked up becomes a table"
+            if trial.tables
+            else "no variable is looked up by ids"
+        )
     return f"{plural(len(trial.stays), 'variable')}, for {plural(len(trial.stay_lines), 'reason')} (below)"
 
 

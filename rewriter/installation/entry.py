@@ -73,7 +73,8 @@ class Installation:
 
     def summary(self) -> str:
         """Return lines for users: the tables with their rows in use and memory, and how many variables stay."""
-        return summary(self.tables.values(), len(self.stay), self.graphs.usage, self.graphs.options.settings)
+        options = self.graphs.options
+        return summary(self.tables.values(), len(self.stay), self.graphs.usage, options.settings, options.dry_run)
 
     def remove(self) -> None:
         """Leave graphs that are built from now on as they are; moved ones stay moved."""

@@ -193,7 +193,8 @@ class KerasLayers:
     def _looks_up(self, original: Callable[..., Any], variable: Any, *arguments: Any, **named: Any) -> Any:
         """Say that a variable which is trained, and no layer's, stays: no graph is there that could be rewritten."""
         name, wanted = str(variable.name).removesuffix(":0"), self._options().tables
-        known = name in self.stay or isinstance(variable, WholeVariable) or (wanted != "auto" and name not in wanted)
+        known = name in self.stay or name in self.tables or isinstance(variable, WholeVariable)
+        known = known or (wanted != "auto" and name not in wanted)
         eager = tf.compat.v1.executing_eagerly_outside_functions()
         if eager and not known and variable.trainable and variable.shape.rank:
             self._stays(Refusal(name, _OWN, (), tuple(variable.shape)))

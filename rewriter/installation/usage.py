@@ -35,15 +35,24 @@ class Usage:
         return self._seen.get(table)
 
 
-def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mapping[str, TableSettings]) -> str:
-    """Return a line for each table, which of them can grow, and settings of no table; first what counts all."""
+def summary(
+    tables: Iterable[Table], staying: int, usage: Usage, settings: Mapping[str, TableSettings], dry_run: bool = False
+) -> str:
+    """Return a line for each table, which of them can grow, and settings of no table; first what counts all.
+
+    In a dry run variables would become tables: no table is there that has a size.
+    """
     tables = list(tables)
     if tables:
         usage.look()
     rows = [(table, usage.of(table.name)) for table in tables]
-    lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
-    for table, used in rows:
-        size = "on parameter servers" if table.servers else "never started"
+    if dry_run:
+        become = "become a table" if len(rows) == 1 else "become tables"
+        lines = [f"{_count(len(rows), 'variable')} would {become}, {staying} would stay"]
+    else:
+        lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
+    for table, used in () if dry_run else rows:
+        size = "on parameter servers" if table.servers else "not used by a session that was closed"
         size = f"{used.rows:,} rows of {table.rows:,} declared, {_memory(used.bytes)}" if used else size
         lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
     lines += [f"  {line}" for line in growth_lines(tables)]

@@ -28,8 +28,8 @@ def _says(bound: Bound) -> str:
     if not bound.by:
         return "can grow: each new id gets a row"
     if bound.by == "unknown":
-        where = f"by an op {bound.kind}" if bound.kind else "outside of the graph"
-        return f"may be able to grow: the graph does not show how many ids there can be, as they are computed {where}"
+        where = f"by an op {bound.kind}" if bound.kind else "outside of the model"
+        return f"can grow if ids are not limited before: they are computed {where}, which does not show their number"
     kept = f", and `unbucket` cannot give them rows of their own, because {bound.reason}" if bound.reason else ""
     return f"cannot grow: {_BECAUSE[bound.by]}{_WAY if bound.frees else kept}"
 

@@ -19,6 +19,10 @@ _FOREIGN = ("regularizer", "custom_getter", "constraint", "partitioner", "cachin
 _LENGTH = 90
 
 
+class NameTakenError(ValueError):
+    """Another variable has the table of this name: two names differ only in what a table's name cannot hold."""
+
+
 def scoped_name(name: str) -> str:
     """Return the name of a table that stands for `tf.compat.v1.get_variable(name)` in the open variable scope.
 
@@ -26,8 +30,9 @@ def scoped_name(name: str) -> str:
     Use it as `create_table(name=scoped_name("item"), ...)` if the scope is unknown when the code is written.
 
     Raises:
-        ValueError: the graph has a table of this name for another variable; the scope has a dtype other than float32,
-            or a regularizer, custom getter, constraint, partitioner or caching device, which a table does not support.
+        NameTakenError: the graph has a table of this name for another variable.
+        ValueError: the scope has a dtype other than float32, or a regularizer, custom getter, constraint, partitioner
+            or caching device, which a table does not support.
     """
     _validation.text("name", name, 1000)
     scope = tf.compat.v1.get_variable_scope()
@@ -91,7 +96,7 @@ def _claimed(full: str) -> str:
         claimed = _named.setdefault(tf.compat.v1.get_default_graph(), {})
         names = {one.table_name for one in tables()}
     if claimed.get(table, "" if table in names else full) != full:
-        raise ValueError(
+        raise NameTakenError(
             f"the table of the variable `{full}` would have the name `{table}`, which is already that of "
             f"{f'`{claimed[table]}`' if table in claimed else 'another variable'}: give one of them another name"
         )

@@ -59,4 +59,4 @@ def test_the_converted_model_learns_and_resumes_where_it_stopped(home: Path) -> 
     assert (again.returncode, again.stderr.splitlines()[-1][:26]) == (2, "train: ckpt holds step 300")
     other = start(*command, "--steps", "301", "--optimizer", "sgd", cwd=home)
     assert other.returncode == 0
-    assert "table 'embedding' was restored with the slots of adam; those of sgd start anew" in other.stderr
+    assert "table 'embedding' was restored with the slots of adam; those of sgd begin again" in other.stderr

@@ -24,6 +24,8 @@ from migrate.source.files.project_root import home_of
 from migrate.source.settings.options import Options
 
 WIDTH = 100  #: of lines; a terminal may have less
+#: More lookups with one verdict than this are one line.
+SEVERAL = 3
 VERDICTS = {
     State.APPLIED: "convertible, it becomes a dynamic table",
     State.SUGGESTED: "left unchanged, unless you accept the assumptions below (--assume)",
@@ -40,6 +42,11 @@ class _Use:
     place: Location
     text: str
     finding: Finding | None = None  #: that has the steps by which the table gets there
+
+    @property
+    def steps(self) -> tuple[FlowStep, ...]:
+        """Those steps, if they are known."""
+        return self.finding.steps if self.finding is not None else ()
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,16 @@ def _at(place: Location, home: str) -> str:
     return line if file == home else f"{file} {line}"
 
 
+def _all_at(places: Sequence[Location], home: str) -> str:
+    """Return lines in words, those of a file, or of a notebook's cell, together."""
+    texts = []
+    for path in dict.fromkeys(place.path for place in places):
+        first, *more = (place for place in places if place.path == path)
+        said = _at(first, home).replace("line ", "lines ") if more else _at(first, home)
+        texts.append(", ".join([said, *(str(place.line) for place in more)]))
+    return "; ".join(texts)
+
+
 def _touches(table: TableRecord, findings: Sequence[Finding], here: _Line) -> bool:
     own = [place for f in findings for place in (f.location, *(step.location for step in f.steps))]
     return any(_covers(place, here) for place in (table.location, *table.lookups, *own))
@@ -201,8 +218,13 @@ def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
         uses.sort(key=lambda use: use.place.line)
     shown: set[tuple[FlowStep, ...]] = set()
     for use in uses:
+        alike = [one.place for one in uses if (one.text, one.steps) == (use.text, ())]
+        if not use.steps and len(alike) > SEVERAL:
+            if use.place is alike[0]:
+                yield from _wrap(f"  {_all_at(alike, home)}: {use.text}", "    ")
+            continue
         yield from _wrap(f"  {_at(use.place, home)}: {use.text}", "    ")
-        steps = use.finding.steps if use.finding is not None else ()
+        steps = use.steps
         if use.finding is not None and steps and (steps[:-1] not in shown or _covers(use.place, here)):
             shown.add(steps[:-1])  # uses that are reached alike are told once
             yield from _wrap(f"    {words.way(use.finding, lambda place: _at(place, home))}", "      ")
@@ -215,7 +237,7 @@ def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
     covered = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     kept = {f.location: f for f in findings if (f.subject, f.state) == ("lookup", State.NOTED)}
     moves = table.verdict in DONE
-    how = "moved in the graph" if table.applicability is Applicability.IN_GRAPH else "converted"
+    how = "moved at run time" if table.applicability is Applicability.IN_GRAPH else "converted"
     for finding in own:
         yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:

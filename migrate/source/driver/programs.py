@@ -47,6 +47,11 @@ def programs(project: Project, report: Report) -> list[Program]:
     return sorted(listed, key=lambda one: (-len(one.tables), one.path))
 
 
+def used_files(project: Project, report: Report) -> frozenset[str]:
+    """Return the files of programs that reach a table, notebooks among them."""
+    return frozenset[str]().union(*(project.closure(one.path) for one in programs(project, report)))
+
+
 def program_lines(project: Project, report: Report) -> Iterator[str]:
     """Yield what each program of a project of several files converts; nothing for a single file."""
     listed = programs(project, report) if len(project.files) > 1 else []
@@ -64,10 +69,13 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
     # A program of another SDK runs under its façade alone, as its finding says.
     apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
     runs = (one for one in listed if apart.isdisjoint(project.closure(one.path)))
-    asked = next((one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
+    left = (one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED))
+    asked = next((path for path in left if path.endswith(".py")), "")
     if asked and not project.settings.evidence:
         traced = f"`migrate trace -- python {words.quoted(asked)}`"
-        yield f"  a run may decide what the text leaves open: {traced}, then the same with `--evidence trace.json`"
+        yield f"  what the source does not show, a run can: {traced}, then this command with `--evidence trace.json`"
+    if asked:
+        yield f"  to train with tables and leave the source as it is: `migrate run -- python {words.quoted(asked)}`"
 
 
 def _told(program: Program) -> str:

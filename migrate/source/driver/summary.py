@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 
 from migrate.report import words
 from migrate.report.model import Finding, Location, Report, State, TableRecord
@@ -35,28 +37,39 @@ def plain(text: str, state: State) -> str:
     return text
 
 
-def summary_lines(report: Report, paint: Paint = plain, everything: bool = False) -> Iterator[str]:
-    """Yield the lines of the summary, in the order of the inputs; `everything`: also exact conversions."""
+def summary_lines(
+    report: Report, paint: Paint = plain, everything: bool = False, used: Callable[[], Collection[str]] | None = None
+) -> Iterator[str]:
+    """Yield the lines of the summary, in the order of the inputs; `everything`: also exact conversions.
+
+    `used` returns the files of programs with tables: of others without a table, notes are only counted.
+    """
     tables, findings = defaultdict(list), defaultdict(list)
     for table in report.tables:
         tables[notebook_of(table.location.path)].append(table)
     for finding in report.findings:
         findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
-    speaks = {path for path, own in findings.items() if _shown(own) or _notes(own)}
+    noted = {path for path, own in findings.items() if _notes(own)}
+    aside = noted - {*tables} if used is not None and not everything else set()
+    aside -= set(used()) if aside and used is not None else set()
+    speaks = {path for path, own in findings.items() if _shown(own)} | (noted - aside)
     silent = {file.path for file in report.inputs} - {*tables, *speaks}
     silent = silent - generated if len(silent) < len(report.inputs) and not everything else set()
     shown = [file.path for file in report.inputs if file.path not in generated | silent]
+    known = {f"{one.message}: {one.reason}": one.location for one in report.findings}
     for path in shown:
         yield f"{path}: {_tables(tables[path], paint)}"
         if everything or len(shown) <= FILES or not _is_done(tables[path]):
-            yield from _each(tables[path], findings[path], paint, everything)
+            yield from _each(tables[path], _Reasons(findings[path], known), paint, everything)
         yield from _said(findings[path], paint, everything)
     for beside in sorted(speaks - {file.path for file in report.inputs}):  # such as the trainer of a Paddle model
         yield f"{beside}:"
         yield from _said(findings[beside], paint, everything)
     if silent:
-        yield f"{plural(len(silent), 'other file')} without a table"
+        notes = sum(len(_notes(findings[path])) for path in silent)
+        more = f"; {plural(notes, 'note')} on them: -v" if notes else ""
+        yield f"{plural(len(silent), 'other file')} without a table{more}"
     if generated:
         yield f"skipped: {plural(len(generated), 'generated file')} (--include-generated converts them as well)"
     yield from _unbounded(report)
@@ -67,14 +80,42 @@ def _is_done(tables: list[TableRecord]) -> bool:
     return all(table.verdict in DONE for table in tables)
 
 
-def _each(tables: list[TableRecord], findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
-    """Yield a line for each table; of many with one verdict the first ones, and how many more there are."""
+@dataclass(frozen=True)
+class _Reasons:
+    """Where the reasons stand by which tables of a file stay."""
+
+    findings: list[Finding]  #: those of the file
+    known: Mapping[str, Location]  #: places in all files, by the reasons of tables
+
+    def elsewhere(self, table: TableRecord) -> str:
+        """Return where the reason stands by which a table stays, if none of the file's own findings is one."""
+        places = [at for reason in table.reasons if (at := _PLACE.search(reason))]
+        alike = (one for one in self.findings if one.state is table.verdict)
+        own = [_line(one.location) for one in alike if f"{one.message}: {one.reason}" in table.reasons]
+        return next((f"; see {at}" for at in [*own, *map(self._place, places)] if places), "")
+
+    def _place(self, at: re.Match[str]) -> str:
+        """Return a place in another file; a reason has the line of a notebook's whole text, not that of its cell."""
+        place = self.known.get(at.string[: at.start()].rstrip())
+        cell = place is not None and notebook_of(place.path) != place.path
+        return f"{notebook_of(place.path)}, {_line(place)}" if place is not None and cell else at[1]
+
+
+def _each(tables: list[TableRecord], reasons: _Reasons, paint: Paint, everything: bool) -> Iterator[str]:
+    """Yield a line for each table; of many with one verdict the first ones, and how many more there are.
+
+    More than two in a row that stay, and of which the same is said, are one line.
+    """
     groups: dict[str, list[TableRecord]] = defaultdict(list)
     for table in tables:
         groups[words.verdict(table)].append(table)
     for verdict, group in groups.items():
         shown = group if everything or len(group) <= TABLES + 1 else group[:TABLES]
-        yield from (f"  {_table(table, findings, paint)}" for table in shown)
+        folds = group[0].verdict not in DONE and not everything
+        for said, same in groupby(shown, lambda table: _said_of(table, reasons, paint)):
+            names = [*map(_name, same)]
+            names = [", ".join(names)] if folds and len(names) > ALIKE else names
+            yield from (f"  {one}: {said}" for one in names)
         if len(shown) < len(group):
             yield f"  and {plural(len(group) - len(shown), 'more table')}: {paint(verdict, group[0].verdict)} (-v)"
 
@@ -157,24 +198,20 @@ def _word(state: State, count: int) -> str:
     return "need a decision" if state is State.SUGGESTED and count > 1 else words.STATES[state]
 
 
-def _table(table: TableRecord, findings: list[Finding], paint: Paint) -> str:
-    reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
+def _name(table: TableRecord) -> str:
+    at = _line(table.location)
+    return table.name if table.name.endswith(f"at {at}") else f"{table.name} ({at})"
+
+
+def _said_of(table: TableRecord, reasons: _Reasons, paint: Paint) -> str:
+    """Return verdict, lookups and growth of a table, or where the reason is by which it stays."""
     verdict = paint(words.verdict(table), table.verdict)
+    if table.verdict not in DONE:
+        return f"{verdict}{reasons.elsewhere(table)}"
+    reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
     grows = words.growth(table) if table.growth in ("bounded", "free") else ""
     near = grows.replace(f"at {table.location.path}:", "at line ")
-    at = _line(table.location)
-    name = table.name if table.name.endswith(f"at {at}") else f"{table.name} ({at})"
-    if table.verdict not in DONE:
-        return f"{name}: {verdict}{_elsewhere(table, findings)}"
-    return f"{name}: {verdict}{reads}{f'; {near}' if near else ''}"
-
-
-def _elsewhere(table: TableRecord, findings: list[Finding]) -> str:
-    """Return where the reason stands by which a table stays, if none of the file's own findings is one."""
-    places = [at for reason in table.reasons if (at := _PLACE.search(reason))]
-    alike = (one for one in findings if one.state is table.verdict)
-    own = [_line(one.location) for one in alike if f"{one.message}: {one.reason}" in table.reasons]
-    return next((f"; see {at}" for at in [*own, *(at[1] for at in places)] if places), "")
+    return f"{verdict}{reads}{f'; {near}' if near else ''}"
 
 
 def _finding(finding: Finding) -> str:

@@ -103,14 +103,19 @@ def _is_open(result: SourceResult) -> bool:
 
 
 def table_of(variable: Variable, lines: Sequence[Line], tables: Sequence[TableRecord]) -> TableRecord | None:
-    """Return what the source says of a variable: of the innermost line that made it, or of the column of its name."""
+    """Return what the source says of a variable: of the innermost line that made it, or of the column of its name.
+
+    Where several tables that the source leaves open have this name, it is none of them: it may be any.
+    """
     for path, line in lines:
         for table in tables:
             place = table.location
             if place.path == path and place.line <= line <= place.end_line:
                 return table
     parts = variable.name.split("/")[:-1]
-    return next((one for one in tables if any(fnmatchcase(part, one.name) for part in parts)), None)
+    alike = [one for one in tables if any(fnmatchcase(part, one.name) for part in parts)]
+    is_open = len(alike) > 1 and any(one.verdict in _OPEN for one in alike)
+    return alike[0] if alike and not is_open else None
 
 
 def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
@@ -120,7 +125,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         if before is None or before.verdict not in _OPEN:
             return result
         said = [
-            f"`{one.name}` stays a variable in the graph of a recorded run: {one.stays} ({run.place})"
+            f"`{one.name}` stays a variable in a recorded run: {one.stays} ({run.place})"
             for run, one in site.variables
             if one.stays
         ]
@@ -134,13 +139,11 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         "table",
         State.APPLIED,
         site.place,
-        f"{names} {'becomes a table' if len(site.names) == 1 else 'become tables'} in the graph when the program runs",
+        f"{names} {'becomes a table' if len(site.names) == 1 else 'become tables'} when the program runs",
         "; ".join(before.reasons) if before is not None else "the source shows no lookup of such a variable",
         applicability=Applicability.IN_GRAPH,
         table=record.name,
-        evidence=tuple(
-            dict.fromkeys(f"it became a table in the recorded graph of {run.place}" for run, _ in site.variables)
-        ),
+        evidence=tuple(dict.fromkeys(f"it became a table in {run.place}" for run, _ in site.variables)),
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
     return replace(result, tables=tuple(tables), findings=_sorted([*result.findings, finding]))
@@ -158,11 +161,7 @@ def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> Sou
         f"{names} cannot grow",
         reason,
         action,
-        evidence=tuple(
-            dict.fromkeys(
-                f"the recorded graph of {run.place} shows this" for site in sites for run, _ in site.variables
-            )
-        ),
+        evidence=tuple(dict.fromkeys(f"{run.place} shows this" for site in sites for run, _ in site.variables)),
     )
     return replace(result, findings=_sorted([*result.findings, finding]))
 

@@ -18,7 +18,7 @@ KINDS = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "assumption",
     Applicability.CHANGES_VALUES: "changes values",
-    Applicability.IN_GRAPH: "in the graph",
+    Applicability.IN_GRAPH: "at run time",
     None: "reports",
 }
 MEANINGS = {

@@ -18,6 +18,7 @@ from .program import Program
 from .sessions import Sessions
 from .settings import Settings
 from .steps import Steps
+from .tape_steps import TapeSteps
 
 
 def enter(settings: dict[str, Any]) -> None:
@@ -40,6 +41,7 @@ def enter(settings: dict[str, Any]) -> None:
     with sessions.unharmed():  # a version of TensorFlow may lack what is watched
         sessions.install()
         keras_steps.install(sessions)
+        TapeSteps(sessions).install()
         Layers(parts.program, sessions, parts.layers).install()
     _write_at_the_end(parts)
     os.register_at_fork(after_in_child=lambda: _forked(parts, steps))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .patching import wrap
 from .program import Program
@@ -16,12 +18,26 @@ class Layers:
     def __init__(self, program: Program, sessions: Sessions, variables: dict[str, dict[str, Any]]) -> None:
         """`sessions` keeps faults of ours from the program; `variables` get what is noted, by names."""
         self._program, self._sessions, self._variables = program, sessions, variables
+        #: The lines that made each layer: the program builds it later, in another file, when it first calls the model.
+        self._made: WeakKeyDictionary[Any, list[tuple[str, int]]] = WeakKeyDictionary()
 
     def install(self) -> None:
-        """Have the layers of TensorFlow's Keras tell that they are built."""
+        """Have the layers of TensorFlow's Keras tell that they are made, and built."""
         import tensorflow as tf
 
-        wrap(tf.keras.layers.Embedding, "build", self._built)
+        kind = tf.keras.layers.Embedding
+        wrap(kind, "__init__", self._initialized)
+        # Keras 3 asks for the arguments by `inspect.getfullargspec`, to which `functools.wraps` tells nothing.
+        kind.__init__.__signature__ = inspect.signature(kind.__init__)
+        wrap(kind, "build", self._built)
+
+    def _initialized(self, original: Any, layer: Any, *arguments: Any, **named: Any) -> None:
+        original(layer, *arguments, **named)
+        with self._sessions.unharmed():
+            self._made[layer] = self._lines()
+
+    def _lines(self) -> list[tuple[str, int]]:
+        return self._program.lines((one.filename, one.lineno) for one in traceback.extract_stack())
 
     def _built(self, original: Any, layer: Any, *arguments: Any, **named: Any) -> Any:
         done = original(layer, *arguments, **named)
@@ -42,7 +58,7 @@ class Layers:
             "name": name,
             "shape": variable.shape.as_list(),
             "dtype": variable.dtype.base_dtype.name,
-            "created": self._program.lines((one.filename, one.lineno) for one in traceback.extract_stack()),
+            "created": self._made.get(layer) or self._lines(),
             "uses": [],
             "table": "" if reason else name,
             "stays": reason or "",

@@ -20,6 +20,7 @@ _SEED = 87654321
 def enter(settings: dict[str, Any]) -> None:
     """Prepare this process; TensorFlow has just been imported."""
     keras_steps = importlib.import_module("_recmigrate_trace.keras_steps")
+    tape_steps = importlib.import_module("_recmigrate_trace.tape_steps")
     from .own_paths import OwnPaths
     from .watched import Watched
 
@@ -38,6 +39,7 @@ def enter(settings: dict[str, Any]) -> None:
     OwnPaths(own.folder, lambda: watched.steps.count > 0).install()
     watched.install()
     keras_steps.install(watched)
+    tape_steps.TapeSteps(watched).install()
     process = os.getpid()
 
     def end() -> None:

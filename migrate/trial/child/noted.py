@@ -67,9 +67,7 @@ class Noted:
         self.write()
 
     def write(self) -> None:
-        """Write what is known, if this process took steps or failed."""
-        if not (self.seconds or self.faults or self.error):
-            return
+        """Write what is known; that a process without steps imported TensorFlow is known then, too."""
         path = Path(self._settings.side, "parts", f"{os.getpid()}.json")
         try:
             path.with_suffix(".tmp").write_text(json.dumps(self._data()), encoding="utf-8")

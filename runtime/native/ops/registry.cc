@@ -71,7 +71,7 @@ std::int64_t shared_table(const std::string& shared_name, const TableConfig& con
                  ", initializer '" + there.initializer + "' and options '" + there.options +
                  "', and this program has one of width " + std::to_string(config.dim) + ", initializer '" +
                  config.initializer + "' and options '" + options +
-                 "': give all tasks the same program, and start servers that held another again");
+                 "': give all tasks the same program, and restart servers on which another program has run");
   }
   return there.handle;
 }
@@ -97,9 +97,8 @@ std::shared_ptr<Table> find_table(std::int64_t handle) {
   const auto found = all.tables.find(handle);
   if (found == all.tables.end()) {
     fail_invalid(
-        "no table has the handle " + std::to_string(handle) +
-        "; a handle is valid only in the session whose RecTableHandle op gave it: run the init op or restore a "
-        "checkpoint in this session");
+        "this session has not created the table that is used (its handle is " + std::to_string(handle) +
+        "): run the init op, or restore a checkpoint, in this session");
   }
   return found->second;
 }

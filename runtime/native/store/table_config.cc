@@ -154,10 +154,10 @@ void TableConfig::check() const {
 }
 
 void TableConfig::check_buckets() const {
-  const std::string owner = "table '" + name + "' has a base ";
+  const std::string owner = "table '" + name + "' has base_buckets ";
   const auto fits = [](std::int64_t number) { return number >= 0 && number <= kMostBuckets; };
   if (!fits(buckets.count) || !fits(buckets.first) || !fits(buckets.beyond) || buckets.rows() > kMostBuckets) {
-    fail_invalid(owner + "of " + std::to_string(buckets.count) + " buckets from " + std::to_string(buckets.first) +
+    fail_invalid(owner + "of " + std::to_string(buckets.count) + " from " + std::to_string(buckets.first) +
                  " on; they must be 1 to " + std::to_string(kMostBuckets) + " with the rows beside them");
   }
   // Else the key that is a bucket's number would be in another one.

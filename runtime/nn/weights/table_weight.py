@@ -24,7 +24,7 @@ from runtime.ranks import placements
 from runtime.storage.buckets import Buckets
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
-from runtime.table.variable_scopes import scoped_name
+from runtime.table.variable_scopes import NameTakenError, scoped_name
 
 _SUFFIX = ".weight"
 _log = logging.getLogger(__name__)
@@ -254,7 +254,5 @@ def _table_name(path: str) -> str:
         name = f"embedding{name}"
     try:
         return scoped_name(name)
-    except ValueError as error:  # `a.b` and `a_b` would be the same table
-        if "is already that of" not in str(error):
-            raise
+    except NameTakenError:  # `a.b` and `a_b` would be the same table
         return scoped_name(f"{name}_{len(tables())}")

@@ -35,7 +35,7 @@ def said(*arguments: str, given: str = "") -> tuple[int, str]:
 def test_a_table_is_decided() -> None:
     code, text = said("check", "main.py", "--evidence", "trace.json", "--no-cache")
     assert code == 1
-    assert "convertible, in the graph" in text
+    assert "convertible, at run time" in text
     explained = said("explain", "main.py:5", "--evidence", "trace.json")[1]
     assert "decided by a recorded run" in " ".join(explained.split())
 

@@ -57,6 +57,13 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "; remedy: leave the variable unchanged\n" in text
 
 
+def test_many_lookups_of_which_the_same_is_said_are_one_line(model: Path) -> None:
+    with (model / "model.py").open("a") as file:
+        file.write("x = [tf.nn.embedding_lookup(V, i) for i in ids]\n" * 3)
+    kept = "lookup: convertible, but something else keeps the table unchanged\n"
+    assert f"\n  lines 7, 20, 21, 22: {kept}" in explain(5)
+
+
 def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -> None:
     text = "\n".join(SOURCE.splitlines()[:7])
     (model / "part.py").write_text("import tensorflow.compat.v1 as tf\ndef f(ids):\n  " + text.splitlines()[3] + "\n")

@@ -59,7 +59,7 @@ def test_a_program_without_seeds_is_compared_and_left_alone(tmp_path: Path) -> N
     assert not saved.exists() and not (work / "written").exists()
     words = " ".join(done.out.split())
     assert words.startswith(
-        "yes, it trains the same; tables in the place of 1 of 2 embedding variables take no new ids"
+        "yes, it trains the same; tables in the place of 1 of 2 embedding variables cannot grow yet (`new ids` "
     )
     assert all(len(line) <= 80 for line in done.out.splitlines() if "/" not in line), done.out
     assert "`migrate run -- " in words and "`words` stays a variable: MatMul" in words
@@ -99,15 +99,18 @@ def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("command", "error"),
     [
-        (["true"], "was seen; a loop of your own (`tf.GradientTape`) cannot be tried"),
+        (["true"], "migrate: no Python process of the command imported TensorFlow; give the command that trains"),
         (
             ["sh", "-c", "echo Skipping training"],
-            "without a checkpoint that is at its last step, and let its Python read PYTHONPATH (no `python -I`, -E or "
-            "-S)\nSkipping training\n",
+            "the last lines that the program printed:\nSkipping training\nmigrate: no Python process",
+        ),
+        (
+            [forking.python(), "-c", f"{ENTERED}import tensorflow"],
+            "migrate: the program took no training step that a trial can see: by a session, by Keras' `fit`",
         ),
         (
             ["sh", "-c", "echo told; exit 5"],
-            "fails before a training step (exit code 5); make it run without `migrate` first\ntold",
+            "printed:\ntold\nmigrate: the unchanged program fails before a training step (exit code 5); make it run",
         ),
         (["no-such-program"], "no-such-program: cannot be started (No such file or directory); write the command"),
     ],
@@ -117,3 +120,35 @@ def test_a_command_that_does_not_train_is_an_error(tmp_path: Path, command: list
     done = migrate(["trial", "--", *command], tmp_path)
     assert done.code == 2 and error in done.err, done.err
     assert not list(tmp_path.iterdir())
+
+
+LOOP = f"""{ENTERED}import numpy as np
+import tensorflow as tf
+
+embedding, dense = tf.keras.layers.Embedding(50, 4), tf.keras.layers.Dense(1)
+optimizer = tf.keras.optimizers.Adam(0.1)
+
+@tf.function
+def step(ids):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((dense(embedding(ids)) - 1.0) ** 2)
+    variables = embedding.trainable_variables + dense.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    return loss
+
+while True:
+    step(tf.constant(np.random.randint(0, 50, 8)))
+"""
+
+
+def test_a_loop_of_ones_own_is_compared(tmp_path: Path) -> None:
+    done = trial(tmp_path, LOOP, options=("--json", "t.json", "--steps=4"))
+    assert done.code == 0, done.out + done.err
+    found = json.loads((tmp_path / "work" / "t.json").read_text())
+    assert (found["verdict"], found["steps"], [one["name"] for one in found["tables"]]) == (
+        "equal",
+        [4, 4],
+        ["embedding/embeddings"],
+    )
+    (losses,) = found["losses"]
+    assert losses["original"][3] < losses["original"][0] and found["tables"][0]["slots"] == 2

@@ -139,6 +139,9 @@ def test_names_dry_run_and_what_is_said(caplog: pytest.LogCaptureFixture) -> Non
         tf.keras.layers.Embedding(5, 2, name="dry")(np.array([1]))
         assert len(runtime.tables()) == count
         assert "would move: `dry/embeddings` [5, 2] becomes a table" in caplog.text
+        assert "`dry/embeddings` stays" not in caplog.text
+        assert installed.summary().splitlines()[0] == "3 variables would become tables, 1 would stay"
+        rewriter.install()
         lines = installed.summary().splitlines()
         assert lines[0] == "3 tables, 1 variable that stayed"
         assert lines[1].startswith("  user/embeddings [5, 2]: 5 rows of 5 declared")

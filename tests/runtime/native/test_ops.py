@@ -41,7 +41,7 @@ def test_wrong_inputs_are_named(table: RawTable) -> None:
         unknown = v1.placeholder_with_default([[3]], shape=None)
         wide = v1.placeholder_with_default(tf.zeros([0, 5]), shape=None)
         calls = {
-            "no table has the handle 12345": ops().rec_lookup(tf.constant(12345, tf.int64), table.anchor, [1], []),
+            "its handle is 12345": ops().rec_lookup(tf.constant(12345, tf.int64), table.anchor, [1], []),
             r"handle has shape \[1, 1\]; it must be a scalar": ops().rec_table_size(tf.cast(unknown, tf.int64)),
             r"anchor of table 'user' has shape \[0, 5\]; it must be \[0, 2\]": ops().rec_lookup(
                 table.handle, wide, [1], []

@@ -169,7 +169,7 @@ def test_checkpoints_of_older_formats_are_read(version: int) -> None:
     native.ops().rec_table_import(again.handle, *rows)
     np.testing.assert_array_equal(read(again), read(table))
     native.ops().rec_table_import(bucketless.handle, *rows)  # it does not say that these are rows of buckets
-    with pytest.raises(tf.errors.InvalidArgumentError, match="has 3 buckets: create it with buckets as the base has"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has 3 buckets: create it with the base_buckets that"):
         native.ops().rec_table_import(make_table(base_buckets=3).handle, *rows)
 
 
@@ -207,7 +207,7 @@ def _far(keys: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"), [(_repeated, "hold the row of a bucket twice"), (_far, "a base row for bucket 8")]
+    ("damage", "message"), [(_repeated, "hold the row of a bucket twice"), (_far, "one for bucket 8")]
 )
 def test_keys_that_are_no_base_are_refused(damage: Any, message: str) -> None:
     table = freed(8)

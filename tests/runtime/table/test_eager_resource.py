@@ -71,7 +71,7 @@ def test_a_table_is_freed_with_its_last_reference() -> None:
     handle = table.handle
     del table
     gc.collect()
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no table has the handle"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="this session has not created the table"):
         native.ops().rec_table_size(handle)
 
 

@@ -17,7 +17,7 @@ KINDS = {
     "exact": "Rules that convert code to the same values",
     "assumption": "Rules that convert code under a stated assumption",
     "changes values": "Rules that change values, and say so",
-    "in the graph": "Rules that move variables when the program runs",
+    "at run time": "Rules that move variables when the program runs",
     "reports": "Rules that only report",
 }
 

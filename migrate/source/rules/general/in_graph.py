@@ -15,7 +15,7 @@ class InGraph(Rule):
     """
 
     id = "in-graph"
-    title = "A variable that moves in a recorded graph only is moved when the program runs"
+    title = "A variable that only a recorded run shows to move is moved when the program runs"
     since = "0.2"
     applicability = Applicability.IN_GRAPH
     fix_safety = "other runs build other graphs: what cannot move in one stays a variable, and the program says so"

@@ -104,7 +104,7 @@ class KerasEmbedding(Rule):
             "read-as-value",
             "`{shown}` may read an `Embedding` layer",
             "that may be the variable of the whole [rows, dim] matrix, which a growing table does not have",
-            "leave the layers unchanged",
+            "train with `migrate run`, which sees what is read, or leave the layers unchanged",
         ),
         Refusal(
             "given-as-value",
@@ -159,13 +159,13 @@ class KerasEmbedding(Rule):
             "class-used",
             "`{shown}` uses the class of the layers",
             "a layer that is converted to a table has another class",
-            "leave the layers unchanged",
+            "train with `migrate run`, where layers keep their class, or leave the layers unchanged",
         ),
         Refusal(
             "list-used",
             "`{shown}` is used for more than training",
             "the list of a model's variables lacks the rows of its tables",
-            "leave the layers unchanged",
+            "train with `migrate run`, where tables are among the variables, or leave the layers unchanged",
         ),
         Refusal(
             "counted",

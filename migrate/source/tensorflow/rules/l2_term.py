@@ -39,12 +39,9 @@ class TableNorm(UseRule):
     title = "L1 and L2 terms over a whole table stay exact, or are computed over the rows of the batch"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "Exact without `--assume`. With it, where a term cannot be exact, only the steps that look a row up decay it, "
-        "once per step however many lookups read it; before, every step decayed every row. For the rows of a batch the "
-        "gradient of a squared L2 or an L1 term is unchanged; that of `tf.norm` with its default order also depends on "
-        "the other rows. The term is smaller, so losses cannot be compared with those of the original program. At its "
-        "first step with a gradient for all rows, stock FTRL sets all of them to about zero; the rows of a table keep "
-        "their initial values until they are looked up."
+        "Exact without `--assume`. With it, a term that cannot be exact covers only rows of the batch: other rows do "
+        "not decay, `tf.norm` has another gradient, losses are smaller, and FTRL's first step does not set all rows to "
+        "zero."
     )
     refusals = (
         *OF_TERMS,

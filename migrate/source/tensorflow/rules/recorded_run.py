@@ -18,7 +18,7 @@ class RecordedRun(CheckRule):
     """
 
     id = "tf-evidence"
-    title = "A table that stays a variable in the graph of a recorded run is left unchanged"
+    title = "A table that stays a variable in a recorded run is left unchanged"
     since = "0.2"
     applicability = None
     examples = (
@@ -32,7 +32,7 @@ class RecordedRun(CheckRule):
     refusals = (
         Refusal(
             "stays-in-graph",
-            "`{variable}` stays a variable in the graph of a recorded run",
+            "`{variable}` stays a variable in a recorded run",
             "{reason} ({record})",
             "look up the rows that are needed at that place, or leave the variable unchanged",
         ),

@@ -168,8 +168,7 @@ void Places::moved(std::int64_t ticket, bool in) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (ticket != batch_ || came_) {
     fail_invalid("table '" + table_ +
-                 "' has rows on a device, and two steps move them at once: train it in one step "
-                 "after the other");
+                 "' has rows on a device, and two training steps use them at the same time: run one after the other");
   }
   if (!in) {
     left_ = true;

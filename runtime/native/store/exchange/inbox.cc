@@ -25,7 +25,7 @@ Inbox::Inbox(const std::int64_t* message, std::size_t size, const std::int32_t* 
       const auto count = static_cast<std::size_t>(summed ? ~told : told);
       if (count > left) {
         fail_invalid("rank " + std::to_string(rank) + " sends " + std::to_string(length) +
-                     " values, which its counts do not fit: all ranks must make the same lookups");
+                     " values, and has announced another number: all ranks must make the same lookups");
       }
       AskedPart& part = parts_.emplace_back(AskedPart{next, count, std::nullopt});
       next += count;

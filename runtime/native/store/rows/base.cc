@@ -10,9 +10,9 @@ void Base::reserve_for(const std::int64_t* keys, std::size_t count, const std::s
   if (count == 0) return;
   for (std::size_t i = 0; i < count; ++i) {
     if (keys[i] - kBaseKeys < buckets_.rows()) continue;
-    fail_invalid("the rows to restore have a base row for bucket " + std::to_string(keys[i] - kBaseKeys) + ", and " +
+    fail_invalid("the rows to restore have one for bucket " + std::to_string(keys[i] - kBaseKeys) + ", and " +
                  owner + " has " + std::to_string(buckets_.rows()) +
-                 " buckets: create it with buckets as the base has");
+                 " buckets: create it with the base_buckets that were saved");
   }
   if (!has_.empty()) return;
   const auto buckets = static_cast<std::size_t>(buckets_.rows());

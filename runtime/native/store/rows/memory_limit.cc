@@ -58,7 +58,7 @@ void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom,
   if (config_.max_bytes == 0) return;
   const std::size_t total = bytes_with(after, bloom) + base;
   if (total > store_.booked_bytes() && total > static_cast<std::size_t>(config_.max_bytes)) {
-    refuse(total, base != 0 ? " with the base that it is to get; raise it"
+    refuse(total, base != 0 ? " with the rows of buckets that it is to get; raise it"
                             : " with the slots and counters that its rows are to get; raise it");
   }
 }

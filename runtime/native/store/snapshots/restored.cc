@@ -92,8 +92,8 @@ bool Snapshots::are_rows_of_buckets(const TableMeta& meta, const std::int64_t* k
   const std::int64_t rows = config_.buckets.rows();
   const auto is_row = [rows](std::int64_t key) { return key >= 0 && key < rows; };
   if (meta.buckets != 0 || config_.buckets == 0 || count == 0 || !std::all_of(keys, keys + count, is_row)) return false;
-  notices::post("table '" + name() + "' got " + std::to_string(count) +
-                " rows that were saved before its ids gave up " + std::to_string(rows) + " buckets: they are its base");
+  notices::post("table '" + name() + "' was restored from a checkpoint with " + std::to_string(count) + " rows of " +
+                std::to_string(rows) + " buckets: an id without a row of its own begins with the row of its bucket");
   return true;
 }
 
@@ -131,8 +131,8 @@ void Snapshots::note_division(const Apart& rows) const {
   if (base.count == 0) return;
   const std::int64_t had = *std::max_element(base.keys, base.keys + base.count) - kBaseKeys + 1;
   if (had == has) return;
-  notices::post("table '" + name() + "' was restored with a base of " + std::to_string(had) +
-                " rows and divides ids into " + std::to_string(has) +
+  notices::post("table '" + name() + "' was restored with the rows of " + std::to_string(had) +
+                " buckets and divides ids into " + std::to_string(has) +
                 "; if the checkpoint's ids were divided otherwise, create the table with base_buckets as it was then");
 }
 

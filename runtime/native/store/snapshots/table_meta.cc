@@ -47,11 +47,12 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
   const std::string prefix = "meta data for " + owner;
   if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
   if (meta[0] < 1 || meta[0] > kDivided) {
-    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 6");
+    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this version of recmigrate reads formats 1 to 6");
   }
   const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
   if (static_cast<std::int64_t>(rule.kind) != meta[4]) {
-    fail_invalid(prefix + " names optimizer kind " + std::to_string(meta[4]) + ", which this engine does not know");
+    fail_invalid(prefix + " names optimizer number " + std::to_string(meta[4]) +
+                 ", which this version of recmigrate does not know: read it with the version that wrote it");
   }
   TableMeta result;
   result.seed = meta[1];
@@ -91,7 +92,7 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
     at += 2;
   }
   if (meta[0] >= kDecayed || (meta[0] == kVersion && result.kind == OptimizerKind::keras_adamw)) {
-    if (count <= at) fail_invalid(prefix + " does not say what weight decay left of initial rows");
+    if (count <= at) fail_invalid(prefix + " does not say how much weight decay has reduced initial rows");
     std::memcpy(&result.left, &meta[at++], sizeof result.left);
     if (!(result.left >= 0.0 && result.left <= 1.0)) {
       fail_invalid(prefix + " says that weight decay left " + std::to_string(result.left) +
@@ -102,7 +103,7 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
     const auto left_over = static_cast<std::int64_t>(count - at);
     const std::int64_t least = meta[0] == kReplayed ? 1 : 0;
     if (left_over < 1 || meta[at] < least || meta[at] > left_over - 1) {
-      fail_invalid(prefix + " lacks the log of the steps that new rows take");
+      fail_invalid(prefix + " lacks the list of past steps that new rows need");
     }
     const auto entries = static_cast<std::size_t>(meta[at++]);
     result.steps.assign(meta + at, meta + at + entries);

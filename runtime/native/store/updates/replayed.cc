@@ -66,7 +66,7 @@ void add_term(const WholeTable& term, float* const* rows, float* sums, std::size
 
 Replayed::Replayed(OptimizerKind kind) : rule_(&rule_of(kind)), width_(rule_->hyper.size() + kTermNumbers) {
   if (kind == OptimizerKind::group_ftrl) {
-    fail_invalid("a term over a whole table needs a rule for single elements, which group_ftrl is not; use ftrl");
+    fail_invalid("group_ftrl updates rows as a whole, so it cannot add an L1 or L2 term over all rows of a table; use ftrl");
   }
 }
 
@@ -78,7 +78,7 @@ std::size_t Replayed::bytes() const noexcept {
 
 void Replayed::check(const Update& update) const {
   if (update.nonfinite == Nonfinite::take || (std::isfinite(update.term.l2) && std::isfinite(update.term.l1))) return;
-  fail_invalid("the factor of a term over a whole table is not finite; no row was changed");
+  fail_invalid("the factor of an L1 or L2 term over all rows of a table is NaN or infinite; no row was changed");
 }
 
 void Replayed::reserve() {
@@ -88,7 +88,7 @@ void Replayed::reserve() {
   ends_.reserve(room);
   numbers_.reserve(room * width_);
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (now_ == kMost) fail_limit("a table with a term over all rows takes at most 4294967295 steps");
+  if (now_ == kMost) fail_limit("a table with an L1 or L2 term over all rows takes at most 4294967295 steps");
   room_ = static_cast<std::uint32_t>(std::min(kMost, now_ + (room - runs)));
 }
 
@@ -228,11 +228,11 @@ std::unique_ptr<Replayed> Replayed::restored(OptimizerKind kind, const std::int6
   const std::size_t width = steps->width_;
   if (count < 1 || saved[0] < 0 || static_cast<std::size_t>(saved[0]) != (count - 1) / (1 + width) ||
       (count - 1) % (1 + width) != 0) {
-    fail_invalid(prefix + " has a log of steps of the wrong length");
+    fail_invalid(prefix + " has a list of past steps of the wrong length");
   }
   for (const std::int64_t* at = saved + 1; at != saved + count; at += 1 + width) {
     if (at[0] <= steps->now_ || at[0] > std::numeric_limits<std::uint32_t>::max()) {
-      fail_invalid(prefix + " has a log whose steps do not increase");
+      fail_invalid(prefix + " has a list of past steps that are not in order");
     }
     std::vector<float> numbers(width);
     for (std::size_t i = 0; i < width; ++i) {

@@ -63,7 +63,7 @@ void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* 
   if (first != nullptr && moves_all(*first)) begin_steps(*first);
   if (other && !anew) {
     notices::post("table '" + name() + "' was restored with the slots of " + optimizer_name(present) + "; those of " +
-                  optimizer_name(kind) + " start anew");
+                  optimizer_name(kind) + " begin again");
   }
 }
 
@@ -116,7 +116,7 @@ void Updates::take_over(std::int64_t optimizer, bool has_slots) {
       if (has_slots) {
         fail_invalid("the table '" + name() +
                      "' has slots for one optimizer, and another one has trained it after this one: minimize the sum "
-                     "of the losses by one optimizer, or continue with a new one, whose slots start anew");
+                     "of the losses by one optimizer, or continue with a new one, whose slots begin again");
       }
       known.erase(before);
     }

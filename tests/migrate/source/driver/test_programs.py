@@ -57,18 +57,19 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
     assert found[1] == "  asks.py: 0 of 1 table converts at once, 1 after a decision"
     assert found[2] == "  stays.py: 0 of 1 table converts at once, 1 stays"
     assert found[3:] == [
-        "  a run may decide what the text leaves open: `migrate trace -- python asks.py`, then the same with "
-        "`--evidence trace.json`"
+        "  what the source does not show, a run can: `migrate trace -- python asks.py`, then this command with "
+        "`--evidence trace.json`",
+        "  to train with tables and leave the source as it is: `migrate run -- python asks.py`",
     ]
 
 
 def test_who_gives_the_evidence_of_a_run_is_not_sent_for_one(tmp_path: Path) -> None:
     files = {"stays.py": OWN + "import hybridbackend\n" + STEP, "tools.py": "print(1)\n"}
-    assert "migrate trace" in lines(tmp_path / "p", files)[-1]
+    assert "migrate trace" in lines(tmp_path / "p", files)[-2]
     (tmp_path / "run.json").write_text(record(files, table="", stays="it is read whole").dump())
     found = lines(tmp_path / "p", files, evidence=(str(tmp_path / "run.json"),))
     assert found[1] == "  stays.py: 0 of 1 table converts at once, 1 after a decision"
-    assert not [one for one in found if "migrate trace" in one]
+    assert not [one for one in found if "migrate trace" in one] and "migrate run -- python stays.py" in found[-1]
 
 
 def test_a_run_by_python_alone_is_no_way_for_programs_of_other_sdks(tmp_path: Path) -> None:

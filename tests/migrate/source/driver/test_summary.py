@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from migrate.source.driver.run import convert_paths, make_report
@@ -40,3 +41,31 @@ def test_of_the_reasons_of_a_table_that_of_its_own_file_is_named(tmp_path: Path)
     own = "\ndef rows(model):\n    return model.get_weights()\n"
     here = [one for one in lines(tmp_path, train, tower=own) if one.startswith("  Tower (line ")]
     assert here == ["  Tower (line 6): left unchanged; see line 11"]
+
+
+def test_notes_on_files_that_no_program_with_tables_uses_are_counted(tmp_path: Path) -> None:
+    note = "import tensorflow as tf\nx = eval(input())\n"
+    write(tmp_path, {"tool.py": note, "model.py": KERAS_MODEL.replace("NAME", "Tower")})
+    report = make_report("c", convert_paths([str(tmp_path)], Options()), "", dry=True)
+    for used, everything, shown in ((["model.py"], False, False), (["tool.py"], False, True), ([], True, True)):
+        files = [str(tmp_path / name) for name in used]
+        said = "\n".join(summary_lines(report, everything=everything, used=lambda files=files: files))
+        assert ("evaluates a string as code" in said) is shown, said
+        assert ("1 other file without a table; 1 note on them: -v" in said) is not shown, said
+
+
+def test_tables_of_which_the_same_is_said_are_one_line(tmp_path: Path) -> None:
+    """The reason stands in a cell of a notebook, whose line in the cell is what a reader finds."""
+    layers = "".join(f"        self.layer{n} = tf.keras.layers.Embedding(9, 4)\n" for n in range(3))
+    sums = " + ".join(f"self.layer{n}(x)" for n in range(3))
+    tower = (
+        "import tensorflow as tf\n\n\nclass Tower(tf.keras.Model):\n    def __init__(self):\n"
+        f"        super().__init__()\n{layers}\n    def call(self, x):\n        return {sums}\n"
+    )
+    cells = [HEAD, "m = 1\nkept = model.layers[0].weights\nsave(kept)\n"]
+    body = {"cells": [{"cell_type": "code", "source": one, "metadata": {}, "outputs": []} for one in cells]}
+    write(tmp_path, {"tower.py": tower, "try.ipynb": json.dumps({**body, "nbformat": 4, "nbformat_minor": 4})})
+    report = make_report("c", convert_paths([str(tmp_path)], Options()), "", dry=True)
+    said = [one.replace(f"{tmp_path}/", "") for one in summary_lines(report)]
+    names = ", ".join(f"self.layer{n} (line {7 + n})" for n in range(3))
+    assert [one for one in said if "layer1" in one] == [f"  {names}: left unchanged; see try.ipynb, cell 2, line 2"]

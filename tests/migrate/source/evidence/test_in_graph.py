@@ -94,6 +94,19 @@ def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:
     assert f'rewriter.install(tables=["{name}"])' in results["main.py"].converted
 
 
+def test_a_name_that_several_tables_have_means_none(tmp_path: Path) -> None:
+    """The first of them may be another model's; what is known is the line that reads the column."""
+    text = COLUMN["main.py"]
+    column = next(one for one in text.splitlines() if one.startswith("column = "))
+    files = {"main.py": text.replace(column, f"{column}\nother_{column}")}
+    one = record(files, made="input_layer(")
+    (variable,) = one.graphs[0].variables
+    name = "input_layer/item_embedding/embedding_weights"
+    results = convert_with(write(tmp_path / "p", files), _with(one, [replace(variable, name=name, table=name)]))
+    made = [(table.name, table.applicability is Applicability.IN_GRAPH) for table in results["main.py"].tables]
+    assert made == [("item_embedding", False), ("item_embedding", False), (name, True)]
+
+
 def test_a_table_of_a_program_that_did_not_run_is_not_meant(tmp_path: Path) -> None:
     """Its name may be a scope of the one that ran, such as `linear`."""
     other = HEAD + (
@@ -202,13 +215,7 @@ def test_what_the_graph_keeps_stays(files: dict[str, str], fault: str, tmp_path:
         assert verdict(results)[0] in (State.SUGGESTED, State.UNSUPPORTED)
         (table,) = results["main.py"].tables
         assert (
-            len(
-                [
-                    one
-                    for one in table.reasons
-                    if "`item` stays a variable in the graph of a recorded run: it is scattered" in one
-                ]
-            )
+            len([one for one in table.reasons if "`item` stays a variable in a recorded run: it is scattered" in one])
             == 1
         )
         assert not results["main.py"].changed

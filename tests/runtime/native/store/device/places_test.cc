@@ -146,7 +146,7 @@ TEST(a_step_that_failed_is_taken_back) {
   PlaceIds at(3);
   places.find(PlaceIds({1, 6, 2}).data(), 3, at.data());
   CHECK(at[0] == -1 && at[1] == -1 && at[2] != -1);  // 1 is still to come
-  CHECK_THROWS(InvalidInput, places.moved(written.ticket, true), "two steps move them at once");
+  CHECK_THROWS(InvalidInput, places.moved(written.ticket, true), "two training steps use them at the same time");
 }
 
 TEST(rows_of_one_step_stay_together) {

@@ -253,7 +253,7 @@ TEST(a_base_stays_within_the_limit) {
       Table narrow(limited);
       train(narrow, OptimizerKind::adagrad, 2, 1, 0, 100000);
       const Snapshot before = fixtures::snapshot(narrow);
-      CHECK_THROWS(recmigrate::LimitReached, put(narrow), "with the base that it is to get; raise it");
+      CHECK_THROWS(recmigrate::LimitReached, put(narrow), "with the rows of buckets that it is to get; raise it");
       CHECK(fixtures::same_rows(fixtures::snapshot(narrow), before));
     }
   }

@@ -45,7 +45,7 @@ TEST(notices_tell_of_slots_that_start_anew_once) {
   train(OptimizerKind::lazy_adam);
   CHECK(
       (taken() == std::vector<std::string>{"table '" + table.name() +
-                                           "' was restored with the slots of adagrad; those of lazy_adam start anew"}));
+                                           "' was restored with the slots of adagrad; those of lazy_adam begin again"}));
 }
 
 TEST(notices_tell_once_of_optimizers_in_turn) {
@@ -74,7 +74,7 @@ TEST(notices_tell_of_a_filter_with_other_settings) {
   rules.bloom = {2000, 0.001, 8};
   table.lookup_and_admit(&key, 1, rules, &out, &admitted);
   CHECK((taken() == std::vector<std::string>{"the Bloom filter of table '" + table.name() +
-                                             "' has other settings now and counts anew"}));
+                                             "' has other settings than before and counts from 0 again"}));
 }
 
 }  // namespace

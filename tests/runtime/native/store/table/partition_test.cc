@@ -64,9 +64,9 @@ TEST(inbox_joins_the_keys_of_each_table) {
   CHECK(inbox.keys_of(0) == 1);
   const std::int32_t wrong[] = {4, 4};
   const auto read = [&](const std::int32_t* given) { exchange::Inbox(message.data(), message.size(), given, 2, 2); };
-  CHECK_THROWS(recmigrate::InvalidInput, read(wrong), "rank 0 sends 4 values, which its counts do not fit");
+  CHECK_THROWS(recmigrate::InvalidInput, read(wrong), "rank 0 sends 4 values, and has announced another");
   const std::int32_t few[] = {5, 2};
-  CHECK_THROWS(recmigrate::InvalidInput, read(few), "rank 1 sends 2 values, which its counts do not fit");
+  CHECK_THROWS(recmigrate::InvalidInput, read(few), "rank 1 sends 2 values, and has announced another");
 }
 
 TEST(row_messages_come_back_and_sum) {

@@ -254,7 +254,7 @@ TEST(rows_that_did_not_come_by_counting_are_admitted_and_not_old) {
   Admission rules;
   rules.threshold = 3;
   CHECK(evaluate(table, keys, 3).rows == values && evaluate(table, {2}, 3).admitted[0] == 0);
-  CHECK_THROWS(InvalidInput, table.evict_unseen(1, 7), "has no times of its keys' lookups");
+  CHECK_THROWS(InvalidInput, table.evict_unseen(1, 7), "does not know when its keys were looked up");
   CHECK(train(table, keys, rules).rows == values && train(table, {2}, rules).admitted[0] == 0);
   CHECK(table.evict_unseen(1, 7) == 0 && table.evict_unseen(1, 7) == 0 && table.evict_unseen(1, 8) == 1);
 }

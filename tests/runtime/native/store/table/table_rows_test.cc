@@ -77,15 +77,15 @@ TEST(meta_data_is_checked_entry_by_entry) {
   CHECK_THROWS(InvalidInput, parse({6, 7, 4, 0, 0, 5, 0, 0, 3, 0}), "how values were stored");
   constexpr std::int64_t kAll = 0x3ff0000000000000;                            // nothing has decayed
   CHECK(parse({4, 7, 4, 0, 1, kAll, 6, 1, 3, 0, 0, 0, 0}).steps.size() == 6);  // sgd: one run up to step 3
-  CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll}), "lacks the log");
-  CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll, 7, 1, 3, 0, 0, 0, 0}), "lacks the log");
+  CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll}), "lacks the list of past steps");
+  CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll, 7, 1, 3, 0, 0, 0, 0}), "lacks the list of past steps");
   CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll, 6, 2, 3, 0, 0, 0, 0}), "wrong length");
   CHECK(parse({5, 7, 4, 0, 1, 1, 9, kAll, 0}).updates == 9);  // sgd, bfloat16, no log of steps
   CHECK(parse({5, 7, 4, 0, 1, 2, 9, kAll, 6, 1, 3, 0, 0, 0, 0}).steps.size() == 6);
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1}), "does not say how values were stored");
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 3, 9, kAll, 0}), "does not say how values were stored");
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, -1, kAll, 0}), "does not say how values were stored");
-  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, 9, kAll}), "lacks the log");
+  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, 9, kAll}), "lacks the list of past steps");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 31, 0}), "kind 31");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "kind -1");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 2, 2, 0}), "2 slots per row");
@@ -163,7 +163,7 @@ TEST(merge_into_rows_without_slots_is_a_restore) {
     Table table(fixtures::config(1));
     if (restored) fixtures::import_rows(table, fixtures::snapshot(table));
     table.merge(trained, keys.data(), 1, one.data(), one.data());
-    table.apply(keys.data(), 1, one.data(), fixtures::update(OptimizerKind::lazy_adam));  // slots start anew
+    table.apply(keys.data(), 1, one.data(), fixtures::update(OptimizerKind::lazy_adam));  // slots begin again
     CHECK(fixtures::snapshot(table).meta.kind == OptimizerKind::lazy_adam);
     CHECK_THROWS(InvalidInput, table.merge(trained, keys.data(), 1, one.data(), one.data()),
                  "rows with those of adagrad");
