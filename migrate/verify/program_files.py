@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -124,6 +124,34 @@ def load_module(path: str, name: str = "") -> ModuleType:
     return module
 
 
+def no_table(path: str, directory: str, arguments: Sequence[str]) -> MigrateError:
+    """Return the error of a converted program, of an original in `directory`, whose run here has created no table.
+
+    It names the files that a conversion has written, those that this process has imported first.
+    """
+    place, own = Path(path).resolve(), Path(directory).resolve()
+    root = place if place.is_dir() else place.parent
+    texts = {} if root == own else {file.relative_to(root): file for file in sorted(root.rglob("*.py"))}
+    changed = [name for name, file in texts.items() if not _is_same(own / name, file)]
+    loaded = [str(getattr(module, "__file__", None)) for module in sys.modules.values()]
+    used = {name for name in changed if any(one.endswith(f"/{name}") for one in (*loaded, str(place)))}
+    if not changed:
+        return MigrateError(f"{path}: creates no table, so it is not a converted program; convert the file first")
+    given = f" with the arguments `{' '.join(arguments)}`" if arguments else ""
+    parts = [
+        ([n for n in changed if (n in used) is of], word) for of, word in ((True, "imported"), (False, "not imported"))
+    ]
+    listed = "; ".join(f"{word}: {', '.join(map(str, names[:_NAMED]))}" for names, word in parts if names)
+    return MigrateError(
+        f"{path}: creates no table in this run{given}, so it trains no model of a converted file ({listed}); give "
+        "arguments after `--` by which it trains one, or convert the model that it trains"
+    )
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return first.is_file() and first.read_bytes() == second.read_bytes()
+
+
 def class_in(path: Path, name: str, wanted: Callable[[Any], bool]) -> Any:
     """Import a file and return its class of this name, else the first one that is wanted; None if it has neither."""
     module = load_module(str(path))
@@ -141,6 +169,8 @@ def line_of(error: BaseException, path: str) -> int:
     return line
 
 
+#: So many files are named in an error.
+_NAMED = 5
 #: Larger files are links. A program that writes to one of these changes it.
 SMALL = 1 << 16
 #: Entries of the folder, and of each folder above, that are taken; what lies deeper than these is a link.

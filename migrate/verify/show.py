@@ -16,6 +16,7 @@ from migrate.report.model import Comparison, InputFile, Report, Stage, Verificat
 from migrate.report.table_names import proven_tables, shown_names
 from migrate.report.words import quoted
 from migrate.source.paddle.model_files import texts_of
+from migrate.verify.batches import VERDICT
 from migrate.verify.compare import failures
 from migrate.verify.pair import imports
 
@@ -23,6 +24,7 @@ from migrate.verify.pair import imports
 WORST, WRONG = 4, 8
 _HEAD = ("tensor", "values", "max abs", "max rel", "tolerance", "verdict")
 _RUNGS = {
+    "inputs": "inputs of the first layer",
     "initial": "initial values",
     "forward": "forward",
     "loss": "loss",
@@ -39,6 +41,7 @@ _RUNGS = {
 
 #: What a first difference at a stage says of its cause, as all stages before it are equal.
 _CAUSES = {
+    "inputs": "the programs read other batches, as by an unseeded shuffle, or compute other ids from them",
     "initial": "values begin otherwise: look at its initializer, its shape and its name",
     "forward": "initial values are equal, so the lookup reads other rows: look at its ids and its combiner",
     "loss": "lookups are equal, so something between them and the loss is computed otherwise",
@@ -53,7 +56,8 @@ def render(result: Verification, verbose: bool = False) -> Iterator[str]:
     """Yield the lines: one where all is equal, unless `verbose`; else the first difference, then all stages."""
     result = _shortly_named(result)
     stages = by_stage(result.comparisons)
-    if result.passed and not verbose:
+    verdicts = {one.verdict for one in result.comparisons}
+    if not verbose and (result.passed or {VERDICT} == verdicts - {"equal"}):
         yield from (f"note: {note}" for note in result.notes)
         names = ", ".join(_RUNGS.get(stage, stage) for stage in stages)
         yield f"{sentence(result)} Compared: {names}; --verbose shows each tensor."
