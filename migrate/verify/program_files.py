@@ -141,11 +141,15 @@ def no_table(path: str, directory: str, arguments: Sequence[str]) -> MigrateErro
     parts = [
         ([n for n in changed if (n in used) is of], word) for of, word in ((True, "imported"), (False, "not imported"))
     ]
-    listed = "; ".join(f"{word}: {', '.join(map(str, names[:_NAMED]))}" for names, word in parts if names)
+    listed = "; ".join(f"{word}: {', '.join(map(str, names[:_NAMED]))}{_more(names)}" for names, word in parts if names)
     return MigrateError(
         f"{path}: creates no table in this run{given}, so it trains no model of a converted file ({listed}); give "
         "arguments after `--` by which it trains one, or convert the model that it trains"
     )
+
+
+def _more(names: Sequence[object]) -> str:
+    return f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
 
 
 def _is_same(first: Path, second: Path) -> bool:

@@ -112,7 +112,7 @@ class _Sending:
         return rows
 
     def calling(self, stock: Any, layer: Any, *inputs: Any, **named: Any) -> Any:
-        self._recorder.on_call(layer, inputs[0] if len(inputs) == 1 and not named else (inputs, named))
+        self._recorder.on_call(layer, inputs[0] if len(inputs) == 1 else inputs or named)
         return stock(layer, *inputs, **named)
 
     def looking_up_column(self, stock: Any, column: Any, sparse_tensors: Any, state_manager: Any) -> Any:
