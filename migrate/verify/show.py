@@ -41,7 +41,6 @@ _RUNGS = {
 
 #: What a first difference at a stage says of its cause, as all stages before it are equal.
 _CAUSES = {
-    "inputs": "the programs read other batches, as by an unseeded shuffle, or compute other ids from them",
     "initial": "values begin otherwise: look at its initializer, its shape and its name",
     "forward": "initial values are equal, so the lookup reads other rows: look at its ids and its combiner",
     "loss": "lookups are equal, so something between them and the loss is computed otherwise",

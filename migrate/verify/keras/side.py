@@ -63,7 +63,6 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "recording": side.completed(recording),
         "known": list(side.shapes.items()),
-        "random": False,
         "by_turns": isinstance(recorder, Traced) and recorder.by_turns,
     }
 

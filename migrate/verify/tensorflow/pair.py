@@ -76,7 +76,7 @@ class Pair(Comparer):
         #: table -> the original's variable
         self.matched = {table.name: name for name, table in self.tables.items()}
         self.traced: Pair | None = None  #: the same programs as their users run them
-        self.unsteady: Unsteady | None = UNFED if first["random"] else None
+        self.unsteady: Unsteady | None = UNFED if first.get("random") else None
         joined = functools.partial(partitioned_variables.joined, parted=second.get("parts", {}))
         own: Recording = joined(first["recording"])
         self._joined, self._last = joined, converted.steps[STAGE][-1].values

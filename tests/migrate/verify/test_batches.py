@@ -71,8 +71,8 @@ def test_what_the_conversion_computes_otherwise_differs(tmp_path: Path) -> None:
     pair = pair_of(tmp_path, program, text.replace("RandomState(7)", "RandomState(8)"))
     assert VERDICT not in set().union(*verdicts(pair).values())
     lines = list(show.render(Verification("a.py", "b.py", tuple(pair.comparisons()))))
-    assert lines[0].startswith("first difference: inputs of the first layer, `input of sequential`: by ")
-    assert "read other batches" in lines[1]
+    start = "first difference: inputs of the first layer, `input of sequential`: from batch 1 of those compared, the "
+    assert lines[0].startswith(start + "programs read other batches")
     shifted = verdicts(follow(pair.recorded, str(tmp_path / "other.py")))
     assert shifted["inputs"] == shifted["loss"] == {"differs"}
 

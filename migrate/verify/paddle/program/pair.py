@@ -49,11 +49,10 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
             f"{original}: makes {steps} steps, and the converted program {count}; give both the same arguments and data"
         )
     pair, irregular = _witnessed(job, single)
-    notes = (f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers",)
-    compared = tuple(pair.comparisons())
-    if irregular is not None:
-        compared, notes = tuple(irregular.judged(compared)), (*notes, irregular.sentence)
-    return Verification(str(Path(original)), str(Path(converted)), compared, (*notes, *pair.notes))
+    notes = [f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers"]
+    notes += [*pair.notes, *([irregular.sentence] if irregular else [])]
+    compared = tuple(irregular.judged(pair.comparisons()) if irregular else pair.comparisons())
+    return Verification(str(Path(original)), str(Path(converted)), compared, tuple(notes))
 
 
 def _moved(job: workers.Job) -> Recording:
