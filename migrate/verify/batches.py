@@ -28,13 +28,13 @@ class Unsteady:
 
     def judged(self, compared: Iterable[Comparison]) -> Iterator[Comparison]:
         """Yield comparisons, in which what may differ by this alone is not comparable."""
-        for one in compared:
+        for item in compared:
             excused = (
-                one.verdict in ("differs", "undetermined")
-                and one.stage not in self.spared
-                and (one.max_abs > 0 or one.stage == INPUTS)
+                item.verdict in ("differs", "undetermined")
+                and item.stage not in self.spared
+                and (item.max_abs > 0 or item.stage == INPUTS)
             )
-            yield replace(one, verdict=VERDICT) if excused else one
+            yield replace(item, verdict=VERDICT) if excused else item
 
 
 def unsteady(path: str, first: Recording, again: Recording) -> Unsteady | None:
@@ -69,7 +69,7 @@ def near(first: Moment, second: Moment, tolerance: float) -> bool:
 
 
 def _moments(side: Recording) -> list[Moment]:
-    return [*side.passes, *(one for steps in side.steps.values() for one in steps)]
+    return [*side.passes, *(step for steps in side.steps.values() for step in steps)]
 
 
 def _other_batch(first: Moment, second: Moment) -> Iterator[str]:
@@ -83,6 +83,6 @@ def _other_batch(first: Moment, second: Moment) -> Iterator[str]:
 
 def _other_inputs(first: Moment, second: Moment) -> Iterator[str]:
     """Yield the label of each input that two moments have, and that differs."""
-    for (label, one), (_, two) in zip(first.inputs, second.inputs, strict=False):
-        close = one.shape == two.shape and one.dtype.kind == "f" and np.allclose(one, two, TOLERANCE)
-        yield from () if close or np.array_equal(one, two) else (label,)
+    for (label, value), (_, other) in zip(first.inputs, second.inputs, strict=False):
+        close = value.shape == other.shape and value.dtype.kind == "f" and np.allclose(value, other, TOLERANCE)
+        yield from () if close or np.array_equal(value, other) else (label,)

@@ -133,23 +133,22 @@ def no_table(path: str, directory: str, arguments: Sequence[str]) -> MigrateErro
     root = place if place.is_dir() else place.parent
     texts = {} if root == own else {file.relative_to(root): file for file in sorted(root.rglob("*.py"))}
     changed = [name for name, file in texts.items() if not _is_same(own / name, file)]
-    loaded = [str(getattr(module, "__file__", None)) for module in sys.modules.values()]
-    used = {name for name in changed if any(one.endswith(f"/{name}") for one in (*loaded, str(place)))}
     if not changed:
         return MigrateError(f"{path}: creates no table, so it is not a converted program; convert the file first")
-    given = f" with the arguments `{' '.join(arguments)}`" if arguments else ""
-    parts = [
-        ([n for n in changed if (n in used) is of], word) for of, word in ((True, "imported"), (False, "not imported"))
-    ]
-    listed = "; ".join(f"{word}: {', '.join(map(str, names[:_NAMED]))}{_more(names)}" for names, word in parts if names)
+    loaded = [str(place), *(str(getattr(module, "__file__", None)) for module in sys.modules.values())]
+    imported = [name for name in changed if any(file.endswith(f"/{name}") for file in loaded)]
+    states = {"imported": imported, "not imported": [name for name in changed if name not in imported]}
+    listed = "; ".join(f"{state}: {_named(names)}" for state, names in states.items() if names)
+    words = f" with the arguments `{' '.join(arguments)}`" if arguments else ""
     return MigrateError(
-        f"{path}: creates no table in this run{given}, so it trains no model of a converted file ({listed}); give "
+        f"{path}: creates no table in this run{words}, so it trains no model of a converted file ({listed}); give "
         "arguments after `--` by which it trains one, or convert the model that it trains"
     )
 
 
-def _more(names: Sequence[object]) -> str:
-    return f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+def _named(names: Sequence[Path]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(str, names[:_NAMED])) + more
 
 
 def _is_same(first: Path, second: Path) -> bool:

@@ -154,9 +154,9 @@ class Recorder:
 def arrays_of(inputs: Any, label: str) -> list[tuple[str, Any]]:
     """Return the arrays that a layer is given, each with its key, or this label."""
     if isinstance(inputs, dict):
-        return [one for key, value in inputs.items() for one in arrays_of(value, str(key))]
+        return [pair for key, value in inputs.items() for pair in arrays_of(value, str(key))]
     parts = tf.nest.flatten(inputs, expand_composites=True)
-    return [(label, np.asarray(one)) for one in parts if isinstance(one, np.ndarray) or hasattr(one, "numpy")]
+    return [(label, np.asarray(part)) for part in parts if isinstance(part, np.ndarray) or hasattr(part, "numpy")]
 
 
 def sum_of(target: Any) -> Any:
