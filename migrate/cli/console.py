@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -28,7 +29,7 @@ Item = TypeVar("Item")
 LEVEL = "migrate.level"
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 #: Seconds between two looks at how much is done, columns of the line that says it, and what tells nothing yet.
-_SECONDS, _WIDTH, _TOO_LITTLE = 0.3, 60, 0.02
+_SECONDS, _WIDTH, _TOO_LITTLE = 0.3, 78, 0.02
 #: What `painted` and the like write: bold, red to cyan, and their end.
 _COLOURS = re.compile("\x1b\\[(?:0|1|3[1-6])m")
 
@@ -101,27 +102,29 @@ def with_progress(items: Iterable[Item], count: int, text: str) -> Iterator[Item
 
 
 @contextmanager
-def with_time_left(share: Callable[[], float], text: str) -> Iterator[None]:
-    """Show who watches how long the block still takes; `share` returns how much of it is done, 0 to 1.
+def with_time_left(share: Callable[[], float]) -> Iterator[Callable[[str], None]]:
+    """Yield what says which step of the block begins: in a line, or to who watches with the time that is left.
 
-    Not a bar of click's, whose time left is an average over looks: the first steps take far longer than the others.
+    `share` returns how much of it is done, 0 to 1. Not a bar of click's, whose time left is an average over looks: the
+    first steps take far longer than the others.
     """
     if not shows_progress():
-        yield
+        yield say
         return
-    ended, begun = threading.Event(), time.monotonic()
+    ended, begun, doing = threading.Event(), time.monotonic(), [""]
 
     def watch() -> None:
         done = 0.0
         while not ended.wait(_SECONDS):
             done = max(done, share())
-            sys.stderr.write(f"\r{time_left(text, done, time.monotonic() - begun):{_WIDTH}}")
+            step = shorten(doing[-1], _WIDTH - 25, placeholder=" …")
+            sys.stderr.write(f"\r{time_left(step, done, time.monotonic() - begun):{_WIDTH}}")
             sys.stderr.flush()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield
+        yield doing.append
     finally:
         ended.set()
         watcher.join()

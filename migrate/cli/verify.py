@@ -84,9 +84,8 @@ def verify(
     for path in reports:
         writers.check_path(path)
     settings = Settings(steps, batches, batch_size, seed, dict(map(_pair, changed)), ids, arguments)
-    say(f"running {original} and {converted}")
     known, progress = load_schema(schema) if schema else None, Progress()
-    with progress.watched(), with_time_left(progress.share, "running"):
+    with progress.watched(), with_time_left(progress.share) as progress.tell:
         result = pair.verify(original, converted, known, settings)
     for line in show.render(result, level() >= VERBOSE):
         echo(folded(line) if sys.stdout.isatty() else line)

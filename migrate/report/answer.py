@@ -74,7 +74,10 @@ def _next(report: Report) -> Iterator[Line]:
     elif available:
         yield Line("Next", available, "work")
     elif any(not one.passed for one in report.verifications):
-        yield Line("Next", "look for the first rung of the proof that differs: later ones follow from it", "proof")
+        verdicts = {c.verdict for one in report.verifications for c in one.comparisons}
+        first = "let the original read the same batches in each run, and verify again"
+        other = "look for the first rung of the proof that differs: later ones follow from it"
+        yield Line("Next", first if "not-comparable" in verdicts else other, "proof")
     elif not report.verifications and any(table.verdict is State.APPLIED for table in report.tables):
         yield Line("Next", "prove it: `migrate verify ORIGINAL CONVERTED` runs both programs and compares them")
     elif assumed:

@@ -141,7 +141,8 @@ class Comparison:
     scale: float  #: the largest absolute value of the reference: of the original, in float64 where it was run so
     tolerance: float  #: the relative tolerance that was applied
     needed: float  #: the smallest relative tolerance that would pass
-    verdict: str  #: `equal`, `differs`, `undetermined`, `constant`, `zero`, `empty`, `changes-values`
+    #: `equal`, `differs`, `not-comparable`, `undetermined`, `constant`, `zero`, `empty`, `changes-values`
+    verdict: str
     note: str = ""  #: what else is known, such as the step with the largest difference
     #: the largest of |original - reference|, the reference being the original in float64; None without one
     original_error: float | None = None

@@ -32,6 +32,7 @@ ASK_A_RUN = "run `migrate trial` to see"
 _COMPARISON = {
     "equal": "equal",
     "differs": "differs",
+    "not-comparable": "not comparable: the original computes other values in each run",
     "constant": "constant output: not conclusive",
     "undetermined": "not determined in the original either: not conclusive",
     "zero": "all zero: not conclusive",

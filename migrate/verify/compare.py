@@ -20,7 +20,7 @@ from migrate.verify.rounding import joined
 
 TOLERANCE = rounding.TOLERANCE
 #: Verdicts from worst to best.
-_ORDER = ("differs", "empty", "undetermined", "constant", "zero", "changes-values", "equal")
+_ORDER = ("differs", "not-comparable", "empty", "undetermined", "constant", "zero", "changes-values", "equal")
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Memory
-from migrate.verify import compare, distributions, rounding
+from migrate.verify import compare, distributions, rounding, workers
 from migrate.verify.recording import Moment, Recording, after_steps, by_step, memory_of, unpacked
 
 Array = NDArray[Any]
@@ -71,6 +71,7 @@ class Comparer:
 
     @functools.cached_property
     def _all(self) -> Sequence[Comparison]:
+        workers.begin("comparing")
         return self._compared()
 
     def _compared(self) -> tuple[Comparison, ...]:

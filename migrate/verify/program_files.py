@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -124,6 +124,37 @@ def load_module(path: str, name: str = "") -> ModuleType:
     return module
 
 
+def no_table(path: str, directory: str, arguments: Sequence[str]) -> MigrateError:
+    """Return the error of a converted program, of an original in `directory`, whose run here has created no table.
+
+    It names the files that a conversion has written, those that this process has imported first.
+    """
+    place, own = Path(path).resolve(), Path(directory).resolve()
+    root = place if place.is_dir() else place.parent
+    texts = {} if root == own else {file.relative_to(root): file for file in sorted(root.rglob("*.py"))}
+    changed = [name for name, file in texts.items() if not _is_same(own / name, file)]
+    if not changed:
+        return MigrateError(f"{path}: creates no table, so it is not a converted program; convert the file first")
+    loaded = [str(place), *(str(getattr(module, "__file__", None)) for module in sys.modules.values())]
+    imported = [name for name in changed if any(file.endswith(f"/{name}") for file in loaded)]
+    states = {"imported": imported, "not imported": [name for name in changed if name not in imported]}
+    listed = "; ".join(f"{state}: {_named(names)}" for state, names in states.items() if names)
+    words = f" with the arguments `{' '.join(arguments)}`" if arguments else ""
+    return MigrateError(
+        f"{path}: creates no table in this run{words}, so it trains no model of a converted file ({listed}); give "
+        "arguments after `--` by which it trains one, or convert the model that it trains"
+    )
+
+
+def _named(names: Sequence[Path]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(str, names[:_NAMED])) + more
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return first.is_file() and first.read_bytes() == second.read_bytes()
+
+
 def class_in(path: Path, name: str, wanted: Callable[[Any], bool]) -> Any:
     """Import a file and return its class of this name, else the first one that is wanted; None if it has neither."""
     module = load_module(str(path))
@@ -141,6 +172,8 @@ def line_of(error: BaseException, path: str) -> int:
     return line
 
 
+#: So many files are named in an error.
+_NAMED = 5
 #: Larger files are links. A program that writes to one of these changes it.
 SMALL = 1 << 16
 #: Entries of the folder, and of each folder above, that are taken; what lies deeper than these is a link.

@@ -36,6 +36,7 @@ class Moment:
     notes: Mapping[str, str] = field(default_factory=dict)  #: what is wrong with a variable's values
     #: of ids that gave up buckets, by weight: the buckets that several share, one for each id, and the rows of these
     shared: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    inputs: Sequence[tuple[str, Array]] = ()  #: what the first layer on each tape is given, in words, and its values
 
 
 @dataclass

@@ -16,6 +16,7 @@ from migrate.report.model import Comparison, InputFile, Report, Stage, Verificat
 from migrate.report.table_names import proven_tables, shown_names
 from migrate.report.words import quoted
 from migrate.source.paddle.model_files import texts_of
+from migrate.verify.batches import VERDICT
 from migrate.verify.compare import failures
 from migrate.verify.pair import imports
 
@@ -23,6 +24,7 @@ from migrate.verify.pair import imports
 WORST, WRONG = 4, 8
 _HEAD = ("tensor", "values", "max abs", "max rel", "tolerance", "verdict")
 _RUNGS = {
+    "inputs": "inputs of the first layer",
     "initial": "initial values",
     "forward": "forward",
     "loss": "loss",
@@ -53,7 +55,8 @@ def render(result: Verification, verbose: bool = False) -> Iterator[str]:
     """Yield the lines: one where all is equal, unless `verbose`; else the first difference, then all stages."""
     result = _shortly_named(result)
     stages = by_stage(result.comparisons)
-    if result.passed and not verbose:
+    verdicts = {one.verdict for one in result.comparisons}
+    if not verbose and (result.passed or {VERDICT} == verdicts - {"equal"}):
         yield from (f"note: {note}" for note in result.notes)
         names = ", ".join(_RUNGS.get(stage, stage) for stage in stages)
         yield f"{sentence(result)} Compared: {names}; --verbose shows each tensor."

@@ -32,7 +32,8 @@ def main(module: str, job_path: str, result_path: str) -> None:
     try:
         result = {"missing": run.name} if isinstance(run, ModuleNotFoundError) else run(job)
     except MigrateError as error:
-        result = {"error": str(error), "unexpected": False}
+        code = error.__cause__.code if isinstance(error.__cause__, SystemExit) else ""
+        result = {"error": str(error), "unexpected": isinstance(code, int)}  # what the program said of it is printed
     except Exception as error:
         traceback.print_exc()
         what = f"{type(error).__name__}: {reason_of(error)}"

@@ -13,10 +13,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from migrate.errors import MigrateError
@@ -52,7 +53,9 @@ def run(module: str, job: Job) -> dict[str, Any]:
     with scratch_folder("migrate-verify-") as scratch:
         paths = [scratch / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
+        wide = "wide" in job or job.get("dtype") == "float64"
         try:
+            begin(f"running {job['path']}{' in float64' if wide else job.get('how', '')}")
             code = end_of(module, *paths)
         finally:
             _watched.get().ended += 1
@@ -143,9 +146,14 @@ def run_all(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any]]:
 def with_reference(wide: dict[str, Any] | MigrateError) -> tuple[Recording | None, tuple[str, ...]]:
     """Return the original's recording in float64 and no note; where that failed, None and why."""
     if isinstance(wide, MigrateError):
-        return None, (f"no float64 reference, because the original fails in float64: {str(wide).splitlines()[0]}",)
+        return None, (no_reference(wide),)
     recording: Recording = wide["recording"]
     return recording, ()
+
+
+def no_reference(why: object) -> str:
+    """Return the note on an original that fails in float64, with the beginning of what it says, in whole words."""
+    return f"no float64 reference, because the original fails in float64: {shorten(str(why), 300, placeholder=' …')}"
 
 
 def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:
@@ -161,9 +169,11 @@ def _tail(log: Path) -> str:
 
 
 class Progress:
-    """The share of a proof that is done; each worker counts the same."""
+    """What a proof does, and the share of it that is done; each worker counts the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], object] = lambda _: None) -> None:
+        """Take what is called with what begins, such as `running model.py`."""
+        self.tell, self.doing = tell, ""
         self.ended, self.expected = 0, 4  # as of most proofs, while it is not known
 
     def share(self) -> float:
@@ -182,6 +192,14 @@ class Progress:
 
 _unwatched = Progress()
 _watched: ContextVar[Progress] = ContextVar("watched", default=_unwatched)
+
+
+def begin(doing: str) -> None:
+    """Say what a proof does from now on."""
+    watching = _watched.get()
+    if doing != watching.doing:
+        watching.doing = doing
+        watching.tell(doing)
 
 
 def expect(workers: int) -> None:

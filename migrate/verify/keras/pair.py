@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.verify import workers
+from migrate.verify import batches, workers
+from migrate.verify.batches import Unsteady, unsteady
 from migrate.verify.distributions import Distribution
 from migrate.verify.recording import STAGE, Array, Recording
 
@@ -20,34 +21,54 @@ Result = Mapping[str, Any]
 SIDE = "migrate.verify.keras.side"
 #: How near losses in float64 must be to count as those of the same computation.
 _NEAR = 1e-3
+_TRACED = " with functions traced"
+#: Further runs of an original whose batches were the same twice, though those of the converted program are others.
+_MORE = 2
 
 
 def original(job: Mapping[str, Any], traced: bool) -> dict[str, Any]:
     """Run and record the original, and, as `runs`, each of its runs; raises MigrateError if one fails."""
-    jobs = [job, {**job, "traced": True}][: 1 + traced]
-    # `in_float64` runs it once more where something differs.
+    jobs = [{**job, "how": " step by step"}, {**job, "traced": True, "how": _TRACED}][: 1 + traced]
     ran = workers.run_all([(SIDE, job) for job in jobs])
     runs = [{**job, **one, "eager": True, "double": None} for job, one in zip(jobs, ran, strict=True)]
     return {**runs[0], "runs": runs}
 
 
-def in_float64(first: Result) -> Recording | str:
+def run_again(first: Result, other: Recording) -> tuple[Recording | str, Unsteady | None]:
+    """Run the original in float64, and once more as it is, where the recording of the converted program differs.
+
+    Return its recording in float64, or a sentence why there is none; and what two runs of it compute differently.
+    Batches that processes make in turns may come in one order twice: where the other program is given other ones, or
+    differs only with its functions traced, which hides them, the original runs a few times more.
+    """
+    own: Recording = first["recording"]
+    job = {key: first[key] for key in ("path", "directory", "settings", "traced") if key in first}
+    job |= {"lead": own.steps[STAGE], "how": " once more"}
+    workers.expect(2)
+    wide, again = workers.run_together([(SIDE, {**job, "wide": own.weights}), (SIDE, job)])
+    irregular = _unsteady(first, again)
+    for _ in range(_MORE if "traced" in first or any(batches.inputs(own, other)) else 0):
+        irregular = irregular or _unsteady(first, *workers.run_together([(SIDE, job)]))
+    return float64_of(own, wide), irregular
+
+
+def _unsteady(first: Result, again: dict[str, Any] | MigrateError) -> Unsteady | None:
+    return None if isinstance(again, MigrateError) else unsteady(first["path"], first["recording"], again["recording"])
+
+
+def float64_of(own: Recording, wide: dict[str, Any] | MigrateError) -> Recording | str:
     """Return the recording of the original in float64, or a sentence why there is none.
 
     Keras' default type is float64 then. A program that names float32 itself may fail by it, or draw other numbers: then
     losses are no longer near, though each begins with the same weights.
     """
-    workers.expect(1)
-    job = {key: first[key] for key in ("path", "directory", "settings", "traced") if key in first}
-    own: Recording = first["recording"]
-    try:
-        wide: Recording = workers.run(SIDE, {**job, "wide": own.weights, "lead": own.steps.get(STAGE, ())})["recording"]
-    except MigrateError as error:
-        return f"no float64 reference, because the program fails in float64: {str(error).splitlines()[0][:200]}"
-    starts = [[np.array(one.losses) for one in (*side.passes, *side.steps.get(STAGE, ()))] for side in (own, wide)]
-    if not all(one.shape == two.shape and np.allclose(one, two, _NEAR) for one, two in zip(*starts, strict=True)):
+    if isinstance(wide, MigrateError):
+        return workers.no_reference(wide)
+    recording: Recording = wide["recording"]
+    starts = [[*side.passes, *side.steps[STAGE]] for side in (own, recording)]
+    if not all(batches.near(one, two, _NEAR) for one, two in zip(*starts, strict=True)):
         return "no float64 reference, because the program draws other random numbers in float64, or computes otherwise"
-    return wide
+    return recording
 
 
 def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
@@ -62,6 +83,7 @@ def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
             "path": path,
             "state": run["recording"].weights,
             "lead": run["recording"].steps[STAGE],
+            "how": _TRACED if "traced" in run else "",
             **{key: run[key] for key in names if key in run},
         }
         for run in first["runs"]

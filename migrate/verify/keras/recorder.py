@@ -29,6 +29,7 @@ class Cycle:
     """What was recorded in one training step, which is one call of each optimizer."""
 
     losses: list[float] = field(default_factory=list)
+    inputs: list[tuple[str, Any]] = field(default_factory=list)
     lookups: dict[str, list[Any]] = field(default_factory=dict)
     gradients: dict[str, Any] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)  #: ids of the optimizers that were called
@@ -47,19 +48,25 @@ class Recorder:
         self.variables: dict[str, Any] = {}
         self.optimizers: dict[str, str] = {}  #: variable -> class name of its optimizer
         self.passes: list[Moment] = []
-        self.steps: list[tuple[list[float], dict[str, Any], dict[str, Any]]] = []  #: losses, and `values` after it
+        self.steps: list[tuple[Cycle, dict[str, Any], dict[str, Any]]] = []  #: what it has seen, `values` after it
         self.layers: list[Any] = []
         self.vectors: set[str] = set()  #: names of looked-up variables with one number for each id
         self._known: dict[int, Any] = {}  # optimizers by id, kept alive so that ids are not reused
         self._cycle = Cycle()
         self._seen: list[tuple[Any, Any]] = []
-        self._forward = False
+        self._forward = self._reads = False
 
     def on_tape(self) -> None:
         """Discard lookups outside of a tape, e.g. of an evaluation."""
         if not self._forward:
             self._seen.clear()
-        self._forward = True
+        self._forward = self._reads = True
+
+    def on_call(self, layer: Any, inputs: Any) -> None:
+        """Record what the first layer on a tape is given: the batch, as the program has read it."""
+        if self._reads:
+            self._reads = False
+            self._cycle.inputs += arrays_of(inputs, f"input of {layer.name}")
 
     def on_loss(self, target: Any) -> None:
         """Record the value of the loss."""
@@ -116,13 +123,13 @@ class Recorder:
     def _close(self, cycle: Cycle, taken: bool) -> None:
         self._cycle = Cycle()
         if not taken:
-            self.passes.append(Moment(cycle.losses, {"forward": cycle.lookups}, cycle.gradients))
+            self.passes.append(Moment(cycle.losses, {"forward": cycle.lookups}, cycle.gradients, inputs=cycle.inputs))
             return
-        self._stepped(cycle.losses, len(self.steps) + 1 == self.settings.steps)
+        self._stepped(cycle, len(self.steps) + 1 == self.settings.steps)
 
-    def _stepped(self, losses: list[float], last: bool) -> None:
+    def _stepped(self, cycle: Cycle, last: bool) -> None:
         """Record what a step has left, and let the next begin with the weights of the original."""
-        self.steps.append((losses, *self.values(last)))
+        self.steps.append((cycle, *self.values(last)))
         if last:
             raise Stop
         values = self._lead[len(self.steps) - 1].values if len(self.steps) <= len(self._lead) else {}
@@ -142,6 +149,14 @@ class Recorder:
             elif last or np.prod(variable.shape) <= LARGE:
                 variables[name] = as_rows(variable.numpy(), name in self.vectors)
         return variables, tables
+
+
+def arrays_of(inputs: Any, label: str) -> list[tuple[str, Any]]:
+    """Return the arrays that a layer is given, each with its key, or this label."""
+    if isinstance(inputs, dict):
+        return [pair for key, value in inputs.items() for pair in arrays_of(value, str(key))]
+    parts = tf.nest.flatten(inputs, expand_composites=True)
+    return [(label, np.asarray(part)) for part in parts if isinstance(part, np.ndarray) or hasattr(part, "numpy")]
 
 
 def sum_of(target: Any) -> Any:
@@ -213,6 +228,9 @@ class Traced(Recorder):
         """Add the loss to those of its step."""
         self._losses.assign_add(tf.one_hot(self._made, self.settings.steps, dtype=tf.float64) * sum_of(target))
 
+    def on_call(self, layer: Any, inputs: Any) -> None:
+        """Record nothing: inputs of a graph have no values."""
+
     def on_lookup(self, layer: Any, rows: Any) -> None:
         """Record nothing: rows of a graph have no values."""
 
@@ -249,4 +267,4 @@ class Traced(Recorder):
             return
         before, self._recorded = self._recorded, int(self._made)
         losses = [float(self._losses.numpy()[before : self._recorded].sum())]
-        self._stepped(losses, self._recorded >= self.settings.steps)
+        self._stepped(Cycle(losses), self._recorded >= self.settings.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify.keras.recorder import Recorder, Traced, as_rows, inner_of, rows_of, table_of
 from migrate.verify.keras.watching import watching, watching_traced
+from migrate.verify.program_files import no_table
 from migrate.verify.recording import STAGE, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.measure import TableNames, after_step, of_converted
@@ -39,13 +41,16 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     stopped = _ran(job, recorder)
     if not stopped and not ("traced" in job and recorder.steps):
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
-    losses = recorder.passes[0].losses if recorder.passes else recorder.steps[0][0]
+    losses = (recorder.passes[0] if recorder.passes else recorder.steps[0][0]).losses
     if not losses:
         raise MigrateError(
             f"{job['path']}: no gradient tape computes gradients, so there is no loss to compare; train with a tape"
         )
     tables, counts = side.tables(), {name: shape[0] for name, shape in side.shapes.items() if shape}
-    moments = [after_step(own, variables, tables, found, counts) for own, variables, found in recorder.steps]
+    moments = [
+        replace(after_step(own.losses, variables, tables, found, counts), inputs=own.inputs)
+        for own, variables, found in recorder.steps
+    ]
     recording = Recording(
         side.initial,
         recorder.passes,
@@ -58,7 +63,6 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "recording": side.completed(recording),
         "known": list(side.shapes.items()),
-        "random": False,
         "by_turns": isinstance(recorder, Traced) and recorder.by_turns,
     }
 
@@ -92,7 +96,7 @@ class _Side:
     """What the original and the converted program have in common."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        self.path, self.settings = job["path"], job["settings"]
+        self.path, self.directory, self.settings = job["path"], job["directory"], job["settings"]
         self.recorder: Any = None
         self.initial: dict[str, Any] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
@@ -184,9 +188,7 @@ class _Converted(_Side):
 
     def tables(self) -> dict[str, TableNames]:
         if not self.made:
-            raise MigrateError(
-                f"{self.path}: creates no table, so it is not a converted program; convert the file first"
-            )
+            raise no_table(self.path, self.directory, self.settings.arguments)
         if self.left:
             raise MigrateError(
                 f"{self.path}: does not train the original's `{self.left[0][0]}`; give the converted program"

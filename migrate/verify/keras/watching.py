@@ -78,6 +78,7 @@ def _sending(recorder: Recorder, seed: int) -> Iterator[None]:
     making = partial(sending.making, [])
     put += [(type(tf.Variable), "__call__", making), (runtime.keras, "table_variable", making)]
     put += [(kind, "apply_gradients", sending.applying) for kind in keras_optimizers()]
+    put += [(tf.keras.layers.Layer, "__call__", sending.calling)]  # the last, as those of `layers` inherit it
     tf.keras.utils.set_random_seed(seed)
     with around(*put), writing_nothing(), drawing_float32():
         yield
@@ -105,10 +106,14 @@ class _Sending:
         return stock(tape, target, sources, *rest, **named)
 
     def looking_up(self, stock: Any, layer: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
-        rows = self._called_inside(layer, stock, layer, inputs, *rest, **named)
+        rows = self._called_inside(layer, partial(self.calling, stock), layer, inputs, *rest, **named)
         if tf.executing_eagerly():
             self._recorder.on_lookup(layer, rows)
         return rows
+
+    def calling(self, stock: Any, layer: Any, *inputs: Any, **named: Any) -> Any:
+        self._recorder.on_call(layer, inputs[0] if len(inputs) == 1 else inputs or named)
+        return stock(layer, *inputs, **named)
 
     def looking_up_column(self, stock: Any, column: Any, sparse_tensors: Any, state_manager: Any) -> Any:
         rows = self._called_inside(column, stock, column, sparse_tensors, state_manager)

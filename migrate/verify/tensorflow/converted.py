@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.verify.program_files import no_table
 from migrate.verify.recording import Recording
 from migrate.verify.replacing import replaced
 from migrate.verify.settings import Settings
@@ -60,7 +61,7 @@ def _measured(
     preparer(session.graph)  # `rewriter.install` makes tables when a session first runs
     program = describe(watcher, session.graph, preparer.described(watcher))
     if not program.tables:
-        raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")
+        raise no_table(job["path"], job["directory"], settings.arguments)
     distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     names = _names(job, session.graph, program)
     kept = set(matching.by_original(program.trained, names.variables))

@@ -20,6 +20,7 @@ from migrate.verify.tensorflow.measure import Program
 from migrate.verify.tensorflow.names import describe, natural_state, start_numbers, variable_distribution, variables_of
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.weights import random_weights
+from migrate.verify.workers import no_reference
 from rewriter.graph.reasons import reason_of
 from rewriter.graph.view import GraphView
 from rewriter.graph.vocabularies import fills_of
@@ -106,7 +107,7 @@ def _double(
             fed = [{name: widened(np.asarray(value)) for name, value in batch.items()} for batch in batches]
             return all_rungs(wide.run, program, measure.State(values), fed, settings, Recording({}), lead)[0]
     except Exception as error:
-        return f"no float64 reference, because the graph fails in float64: {reason_of(error)[:200]}"
+        return no_reference(reason_of(error))
 
 
 v1: Any = tf.compat.v1

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from migrate.report.model import Comparison, Memory, Verification
-from migrate.verify import compare, workers
+from migrate.verify import batches, compare, workers
+from migrate.verify.batches import Unsteady
 from migrate.verify.comparer import Comparer
 from migrate.verify.keras import pair as keras
 from migrate.verify.recording import STAGE, Array, Moment, Recording, memory_of
@@ -55,6 +56,14 @@ def follow(first: Result, converted: str) -> Pair:
     return Pair(first, workers.run(_CONVERTED, job))
 
 
+#: What random values of a branch or a loop, which cannot be fed, leave open: `measure.random_again` has seen them.
+UNFED = Unsteady(
+    "the original has random values that cannot be fed, so two runs of it differ: leave them out for the proof, as by "
+    "a dropout rate of 0",
+    frozenset({"initial", "forward"}),
+)
+
+
 class Pair(Comparer):
     """What both programs record, of which tables stand for variables, and their comparisons."""
 
@@ -67,6 +76,7 @@ class Pair(Comparer):
         #: table -> the original's variable
         self.matched = {table.name: name for name, table in self.tables.items()}
         self.traced: Pair | None = None  #: the same programs as their users run them
+        self.unsteady: Unsteady | None = UNFED if first.get("random") else None
         joined = functools.partial(partitioned_variables.joined, parted=second.get("parts", {}))
         own: Recording = joined(first["recording"])
         self._joined, self._last = joined, converted.steps[STAGE][-1].values
@@ -96,9 +106,14 @@ class Pair(Comparer):
     def _compared(self) -> tuple[Comparison, ...]:
         compared = super()._compared()
         if "eager" in self.recorded and any(one.verdict in ("differs", "undetermined") for one in compared):
-            self._refer_to(keras.in_float64(self.recorded))
+            double, self.unsteady = keras.run_again(self.recorded, self.converted)
+            self._refer_to(double)
             compared = super()._compared()
-        if self.traced and not self.traced.recorded["by_turns"]:
+            if any(one.verdict == "differs" for one in compared):
+                compared = (*batches.inputs(self.original, self.converted), *compared)
+        if self.unsteady:
+            compared = tuple(self.unsteady.judged(compared))
+        elif self.traced and not self.traced.recorded["by_turns"]:
             compared += tuple(replace(one, stage="traced") for one in self.traced.comparisons())
         return compared
 
@@ -114,8 +129,8 @@ class Pair(Comparer):
                 f"of creation: {', '.join(anew[:5])} of the original{more}; restore no checkpoint of the original "
                 "by these names"
             )
-        without = dict.fromkeys(pair._no_double for pair in (self, self.traced) if pair and pair._no_double)
-        notes += without
+        known = [pair for pair in (self, self.traced) if pair and not pair.unsteady]
+        notes += dict.fromkeys(pair._no_double for pair in known if pair._no_double)
         if self.traced and self.traced.recorded["by_turns"]:
             notes.append(
                 "both programs train with their functions traced, but these steps are not compared, because some "
@@ -126,19 +141,11 @@ class Pair(Comparer):
                 "the program runs several training steps by turns: the first of them is compared, what "
                 f"{others} other optimizer(s) compute is not; give a program that runs those first, too"
             )
-        notes += (
-            [
-                "the original has random values that cannot be fed, so two runs of it differ: leave them out for the "
-                "proof, as by a dropout rate of 0"
-            ]
-            if self.recorded["random"]
-            else []
-        )
         notes += [
             f"table `{table.name}` is read in another form than the variable, such as a product with the whole matrix: "
             "its lookups are compared only by the loss and the gradients"
             for name, table in self.tables.items()
-            if self.original.passes and not self.is_alike(name)
+            if self.original.passes and not self.unsteady and not self.is_alike(name)
         ]
         if self.recorded.get("seeded") and (drawn := self._drawn_by_id()):
             notes.append(
@@ -147,6 +154,7 @@ class Pair(Comparer):
                 "began with equal values"
             )
         notes += [f"table `{table}`: {why}" for table, why in self.changed.items()]
+        notes += [pair.unsteady.sentence for pair in (self, self.traced) if pair and pair.unsteady]
         return tuple(notes)
 
     def _drawn_by_id(self) -> list[str]:

@@ -119,5 +119,10 @@ def test_what_was_assumed_is_left_to_see_to() -> None:
     assert [line.text for line in answer.lines(replace(proven, verifications=passed)) if line.label == "Next"] == [
         "see to it that this holds, which was assumed: ids are below 9"
     ]
+    shuffled = tuple(
+        replace(one, comparisons=(replace(one.comparisons[0], verdict="not-comparable"),)) for one in passed
+    )
+    told = [line.text for line in answer.lines(replace(proven, verifications=shuffled)) if line.label == "Next"]
+    assert told == ["let the original read the same batches in each run, and verify again"]
     certain = replace(proven, findings=(replace(done, assumptions=()),), verifications=passed)
     assert [line.text for line in answer.lines(certain) if line.label == "Next"] == ["nothing is left to do"]

@@ -214,6 +214,6 @@ def test_a_program_that_trains_other_variables_is_told() -> None:
 
     from migrate.verify.keras.side import _Converted
 
-    job = {"path": "b.py", "settings": SETTINGS, "state": {}, "known": [("rows", (41, 3))]}
+    job = {"path": "b.py", "directory": ".", "settings": SETTINGS, "state": {}, "known": [("rows", (41, 3))]}
     with pytest.raises(MigrateError, match=r"trains `w:0` \[2, 2\] instead of the original's `rows` \[41, 3\]"):
         _Converted(job).begin([tf.Variable(tf.zeros([2, 2]), name="w")])

@@ -149,14 +149,10 @@ def test_a_fault_exceeds_rounding(change: tuple[str, str], tmp_path: Path) -> No
     ("losses", "usable"),
     [([[0.70001, 2.0], [0.9, 1.0]], True), ([[0.7, 2.0], [0.91, 1.0]], False), ([[0.7], [0.9]], False)],
 )
-def test_a_run_in_float64_must_begin_as_the_original(
-    losses: list[list[float]], usable: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_in_float64_must_begin_as_the_original(losses: list[list[float]], usable: bool) -> None:
     def recording(*moments: list[float]) -> Recording:
         return Recording({}, [Moment(moments[0])], {"optimizer": [Moment(one) for one in moments[1:]]})
 
     ran = recording(*losses)
-    monkeypatch.setattr(keras.workers, "run", lambda worker, job: {"recording": ran})
-    first = {"recording": recording([0.7, 2.0], [0.9, 1.0])}
-    found = keras.in_float64({**first, "settings": SETTINGS})
+    found = keras.float64_of(recording([0.7, 2.0], [0.9, 1.0]), {"recording": ran})
     assert found is ran if usable else str(found).startswith("no float64 reference, because the program draws")

@@ -178,7 +178,8 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, level: int = con
 
     context = click.Context(click.Command("verify"))
     context.meta[console.LEVEL] = level
-    with context, console.with_time_left(share, "running"):
+    with context, console.with_time_left(share) as tell:
+        tell("running")
         ends = time.monotonic() + 10
         while stream.isatty() and level and len(looks) < 3 and time.monotonic() < ends:
             time.sleep(0.01)
@@ -205,14 +206,42 @@ def test_the_time_left_follows_from_the_time_taken(done: float, seconds: float, 
     assert console.time_left("running", done, seconds) == said
 
 
-@pytest.mark.parametrize(("stream", "level"), [(io.StringIO(), console.NORMAL), (Terminal(), console.QUIET)])
-def test_nothing_is_shown_where_nobody_watches(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, level: int
+@pytest.mark.parametrize(
+    ("stream", "level", "text"),
+    [(io.StringIO(), console.NORMAL, "running\n"), (io.StringIO(), console.QUIET, ""), (Terminal(), console.QUIET, "")],
+    ids=["log", "quiet log", "quiet terminal"],
+)
+@pytest.mark.one_case
+def test_where_nobody_watches_each_step_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, level: int, text: str
 ) -> None:
-    assert shown(monkeypatch, stream, level) == ""
+    assert shown(monkeypatch, stream, level) == text
+
+
+def test_each_step_of_a_proof_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end_of(module: str, job: Path, result: Path, log: Path) -> int:
+        log.write_text("")
+        return 1
+
+    monkeypatch.setattr(workers, "end_of", end_of)
+    said: list[str] = []
+    job = {"path": "a.py"}
+    with Progress(said.append).watched():
+        for more in (job, job, {"how": " with functions traced"}, {"wide": {}}, {"dtype": "float64"}, {"path": "b.py"}):
+            workers.run_together([("m", {**job, **more})])
+        workers.begin("comparing")
+    workers.begin("nobody watches any more")
+    traced = "running a.py with functions traced"
+    assert said == ["running a.py", traced, "running a.py in float64", "running b.py", "comparing"]
+
+
+def test_why_there_is_no_float64_is_said_in_whole_words() -> None:
+    note = workers.no_reference(MigrateError("a.py: running it fails with " + "InvalidArgumentError " * 40))
+    assert note.endswith(" InvalidArgumentError …") and len(note) < 400
+    assert workers.no_reference("short\nand done").endswith("in float64: short and done")
 
 
 def test_an_error_ends_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with pytest.raises(ValueError, match="broken"), console.with_time_left(lambda: 0.0, "running"):
+    with pytest.raises(ValueError, match="broken"), console.with_time_left(lambda: 0.0):
         raise ValueError("broken")

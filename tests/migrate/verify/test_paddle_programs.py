@@ -258,6 +258,16 @@ def test_the_converted_program_has_the_data_of_the_original_and_its_own_modules(
     assert not pair.verify(*pairs, None, Settings(steps=2)).passed
 
 
+def test_batches_that_are_others_in_each_run_are_no_difference(tmp_path: Path) -> None:
+    drawn = "paddle.to_tensor(__import__('numpy').frombuffer(__import__('os').urandom(6), 'uint8').astype('float32'))"
+    text = NET.replace("paddle.ones([3, 2])", f"{drawn}.reshape([3, 2])") + "\ntrain(1e-4, 'train')\n"
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    found = pair.verify(str(tmp_path / "train.py"), str(tmp_path / "train.py"), None, Settings(steps=2))
+    assert not found.passed and "differs" not in {one.verdict for one in found.comparisons}
+    assert "not-comparable" in {one.verdict for one in found.comparisons}
+    assert any("have different losses, from batch 1 of those compared" in note for note in found.notes)
+
+
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(HEAD, encoding="utf-8")

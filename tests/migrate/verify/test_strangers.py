@@ -164,3 +164,10 @@ def test_a_program_that_cannot_be_run_is_told_what_to_do(text: str, words: str, 
     with pytest.raises(MigrateError, match=words) as raised:
         proof(tmp_path, files, {})
     assert "\n" not in str(raised.value)
+
+
+def test_a_program_that_ends_for_want_of_arguments_is_told_with_its_own_words(tmp_path: Path) -> None:
+    text = TF + "import argparse\nreader = argparse.ArgumentParser()\nreader.add_argument('--data', required=True)\n"
+    with pytest.raises(MigrateError, match=r"exit code 2; give what .* as arguments after `--`") as raised:
+        proof(tmp_path, {"main.py": text + "reader.parse_args()\n"}, {})
+    assert str(raised.value).endswith("error: the following arguments are required: --data")

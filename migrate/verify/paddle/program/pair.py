@@ -12,6 +12,7 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.verify import compare, workers
+from migrate.verify.batches import Unsteady, unsteady
 from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.program.common import STAGE
 from migrate.verify.program_files import roots
@@ -47,9 +48,11 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
         raise MigrateError(
             f"{original}: makes {steps} steps, and the converted program {count}; give both the same arguments and data"
         )
-    pair = _witnessed(job, single)
-    notes = (f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers",)
-    return Verification(str(Path(original)), str(Path(converted)), tuple(pair.comparisons()), (*notes, *pair.notes))
+    pair, irregular = _witnessed(job, single)
+    notes = [f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers"]
+    notes += [*pair.notes, *([irregular.sentence] if irregular else [])]
+    compared = tuple(irregular.judged(pair.comparisons()) if irregular else pair.comparisons())
+    return Verification(str(Path(original)), str(Path(converted)), compared, tuple(notes))
 
 
 def _moved(job: workers.Job) -> Recording:
@@ -61,8 +64,11 @@ def _moved(job: workers.Job) -> Recording:
     return recording
 
 
-def _witnessed(job: workers.Job, single: Recording) -> Comparer:
-    """Compare both sides; where they differ, with what the original itself computes in float64, and when nudged."""
+def _witnessed(job: workers.Job, single: Recording) -> tuple[Comparer, Unsteady | None]:
+    """Compare both sides; where they differ, with what the original itself computes in float64, and when nudged.
+
+    Return that, or what two runs of the original compute differently.
+    """
     moved: Recording = job["moved"]
     runs, wide = [single], None
     pair = Comparer(with_noise(runs, moved), moved)
@@ -70,11 +76,15 @@ def _witnessed(job: workers.Job, single: Recording) -> Comparer:
         stages = {one.stage for one in pair.comparisons() if one.verdict in ("differs", "undetermined")}
         if not stages or (wide is not None and stages != {"gradient"}):
             break
+        if wide is None:
+            again: Recording = workers.run(_ORIGINAL, {**job, "how": " once more"})["recording"]
+            if irregular := unsteady(str(job["path"]), single, again):
+                return pair, irregular
         nudged = (workers.run(_ORIGINAL, {**job, "nudged": seed})["recording"] for seed in seeds)
         runs += [run for run in nudged if _way(run) == _way(single)]
         wide = _in_float64(job, single) if wide is None else wide
         pair = Comparer(with_noise(runs, moved), moved, wide[0], (*wide[1], *_notes(runs, moved)))
-    return pair
+    return pair, None
 
 
 def _notes(runs: Sequence[Recording], moved: Recording) -> Sequence[str]:
