@@ -115,7 +115,9 @@ def test_variables_of_one_name_are_asked_for(tmp_path: Path) -> None:
         f"import tensorflow.compat.v1 as tf\nA = {made}\nB = {made}\ne = tf.nn.embedding_lookup(A, ids)\n"
         "f = tf.nn.embedding_lookup(B, ids)\nop = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
     )
-    assert "several variables have the name of `emb`" in problem(invoke(tmp_path))
+    assert "`emb` (perhaps tower/user), `emb_1` (perhaps tower/user); give --map emb=VARIABLE --map emb_1=VARIABLE" in (
+        problem(invoke(tmp_path))
+    )
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

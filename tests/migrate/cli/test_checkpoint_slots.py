@@ -146,8 +146,16 @@ def build_model():
     label = tf.placeholder(tf.float32, [None], name="label")
     ids = tf.feature_column.categorical_column_with_identity("user", 30)
     tags = tf.feature_column.categorical_column_with_identity("tag", 7)
-    columns = [tf.feature_column.embedding_column(ids, 4), tf.feature_column.embedding_column(tags, 3)]
-    rows = tf.feature_column.input_layer({"user": user, "tag": user % 7}, columns)
+    items, more, seen = (tf.feature_column.categorical_column_with_identity(key, 7) for key in ("item", "more", "seen"))
+    share = tf.feature_column.shared_embedding_columns
+    columns = [
+        tf.feature_column.embedding_column(ids, 4),
+        tf.feature_column.embedding_column(tags, 3),
+        *share([items, tags], 4, shared_embedding_collection_name="goods"),
+        *share([seen, more], 4),
+    ]
+    features = {"user": user, "tag": user % 7, "item": user % 7, "more": user // 5, "seen": user % 5}
+    rows = tf.feature_column.input_layer(features, columns)
     loss = tf.reduce_mean(tf.square(tf.reduce_sum(tf.layers.dense(rows, 2), 1) - label))
     train_op = tf.train.OPTIMIZER.minimize(loss, tf.train.get_or_create_global_step())
     return loss, train_op
@@ -161,11 +169,14 @@ def test_training_of_columns_goes_on_there_and_back(tmp_path: Path, optimizer: s
     converted = convert(tmp_path, original)
     train(original, 0, None, str(tmp_path / "old"))
     train(converted, 0, None, str(tmp_path / "fresh"))
-    asked = invoke(tmp_path, "old", "moved")
-    assert "gets its name at run time" in str(asked.exception) and "give --like CHECKPOINT" in str(asked.exception)
-    done = invoke(tmp_path, "old", "moved", "--like", str(tmp_path / "fresh"))
+    done = invoke(tmp_path, "old", "moved")
     assert done.exit_code == 0, done.exception
-    assert len(re.findall(r"-> table input_layer_(?:user|tag)_embedding_embedding_weights, slots \w", done.output)) == 2
+    names = r"input_layer_(?:user|tag)_embedding|goods|more_seen_shared_embedding"
+    assert len(re.findall(rf"-> table (?:{names})_embedding_weights, slots \w", done.output)) == 4
+    like = invoke(tmp_path, "old", "as_fresh", "--like", str(tmp_path / "fresh"))
+    assert sorted(like.output.replace("as_fresh", "moved").splitlines()) == sorted(done.output.splitlines())
+    by_name, by_like = Bundle(tmp_path / "moved"), Bundle(tmp_path / "as_fresh")
+    assert all(np.array_equal(by_name.read(name), by_like.read(name)) for name in by_like.shapes)
 
     want = train(original, 4, str(tmp_path / "old"), str(tmp_path / "stayed"))
     got = train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"))
