@@ -142,7 +142,8 @@ def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Calla
 def explain_restores(explain: Callable[[tf.Graph | None, list[Any], str, str], str | None]) -> None:
     """Let `explain` return why a Saver cannot restore a checkpoint, in one sentence, or None.
 
-    It gets the graph (None in eager mode), what the Saver restores, the path, and TensorFlow's message, in whose place the sentence comes.
+    It gets the graph (None in eager mode), what the Saver restores, the path, and TensorFlow's message, which the
+    sentence replaces.
     """
     restore = saver.Saver.restore
 

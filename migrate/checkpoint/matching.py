@@ -109,11 +109,15 @@ def _has_one(table: TableRecord) -> bool:
 
 
 def _possible(table: TableRecord, named: Sequence[str], near: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return the variables that may be a table's: those with its name, unless TensorFlow numbers them, or its width."""
+    """Return the variables that may be a table's.
+
+    These are those with its name, unless TensorFlow numbers them, else those of its width, with as many rows if any.
+    """
+    if named and _has_one(table):
+        return list(named)
     width = int(table.dim) if table.dim.isdigit() else 0
-    return list(named if named and _has_one(table) else []) or [
-        name for name, shape in near.items() if width in (0, math.prod(shape[1:]))
-    ]
+    fitting = [name for name, shape in near.items() if width in (0, math.prod(shape[1:]))]
+    return [name for name in fitting if str(near[name][0]) == table.rows] or fitting
 
 
 def _unmatched(possible: Mapping[str, Sequence[str]], path: str) -> str:

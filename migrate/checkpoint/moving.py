@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,7 +69,9 @@ def move(
         if like is not None:
             tables = _those_of(Bundle(like), known)
         else:
-            again = shlex.join(["migrate", "checkpoint", source, target, "--report", report])
+            again = _command(
+                source, target, {"--report": [report], "--map": names, "--parts": parts, "--unbucket": unbucket}
+            )
             staying = [table for table in record.tables if table.verdict is not State.APPLIED]
             tables, variables = named_by_variables(bundle, known, staying, again)
         variables = variables_of(tables, bundle, {**variables, **given_names(names, tables)})
@@ -86,6 +88,11 @@ def move(
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
+
+
+def _command(source: str, target: str, options: Mapping[str, Sequence[str]]) -> str:
+    words = [word for option, values in options.items() for value in values for word in (option, value)]
+    return shlex.join(["migrate", "checkpoint", source, target, *words])
 
 
 def _those_of(like: Bundle, tables: Sequence[TableRecord]) -> list[TableRecord]:

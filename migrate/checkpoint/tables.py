@@ -109,8 +109,9 @@ def named_by_variables(
         done += [dataclasses.replace(table, name=name, identity="name") for name in at_run_time]
     if unclear:
         raise MigrateError(
-            f"{bundle.path}: the names that {', '.join(unclear)} get at run time are not clear; let the converted "
-            f"program save in a folder of its own, even before its first step, and run `{again} --like FOLDER` with it"
+            f"{bundle.path}: the report does not say which variables are {', '.join(unclear)}, as the program names "
+            f"their tables when it runs; let the converted program save once in a new FOLDER, and run `{again} --like "
+            "FOLDER`"
         )
     return done, variables
 
@@ -124,7 +125,8 @@ def _table_name(variable: str, is_shared: bool) -> str:
 def stated_buckets(table: TableRecord, count: int | None) -> Buckets | None:
     """Return how ids of a table divide, if its report states the number of buckets that they gave up.
 
-    Behind words of a vocabulary there are fewer buckets than `count`, the rows of the variable, and the report has no words.
+    Behind words of a vocabulary there are fewer buckets than `count`, the rows of the variable, and the report has no
+    words.
     """
     stated = table.base_buckets.isdigit() and count in (None, int(table.base_buckets))
     return Buckets(int(table.base_buckets)) if stated else None

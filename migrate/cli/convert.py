@@ -206,8 +206,8 @@ def _say_checkpoints(
     saved = rest.checkpoints if rest is not None else []
     if saved and directory is not None:
         say(
-            f"copied: {first_names([(directory / one).as_posix() for one in saved])}, a checkpoint of the original, which "
-            "the converted program cannot restore; remove it and the file `checkpoint` beside it"
+            f"copied: {first_names([(directory / one).as_posix() for one in saved])}, a checkpoint of the original, "
+            "which the converted program cannot restore; remove it and the file `checkpoint` beside it"
         )
     folders = beside(paths, directory)
     if folders:

@@ -185,3 +185,40 @@ def test_training_of_columns_goes_on_there_and_back(tmp_path: Path, optimizer: s
     assert done.exit_code == 0, done.exception
     want = train(original, 8, str(tmp_path / "stayed"), None)
     np.testing.assert_allclose(train(original, 8, str(tmp_path / "back"), None), want, rtol=2e-5)
+
+
+SCOPED = """
+import tensorflow.compat.v1 as tf
+
+def rows_of(scope, ids):
+    with tf.variable_scope(scope):
+        table = tf.get_variable("w", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    return tf.nn.embedding_lookup(table, ids)
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None], name="user_ids")
+    label = tf.placeholder(tf.float32, [None], name="label")
+    rows = sum(rows_of(scope, user) for scope in SCOPES)
+    loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows, 1) - label))
+    return loss, tf.train.AdagradOptimizer(0.1).minimize(loss)
+"""
+
+
+def test_tables_of_scopes_that_the_run_gives(tmp_path: Path) -> None:
+    """One variable that ends with the name is the table's; of two, one might stay a variable."""
+    original = SCOPED.replace("SCOPES", '["user"]')
+    converted = convert(tmp_path, original)
+    assert "scoped_name(" in converted
+    train(original, 0, None, str(tmp_path / "old"))
+    done = invoke(tmp_path)
+    assert done.exit_code == 0, done.exception
+    want = train(original, 4, str(tmp_path / "old"), None)
+    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
+    both = SCOPED.replace("SCOPES", '["user", "item"]')
+    train(both, 0, None, str(tmp_path / "both"))
+    asked = str(invoke(tmp_path, "both", "moved").exception)
+    command = f"migrate checkpoint {tmp_path}/both {tmp_path}/moved --report {tmp_path}/report.json --like FOLDER"
+    assert "does not say which variables are `w` (item/w or user/w), as" in asked and f"`{command}`" in asked
+    train(convert(tmp_path, both), 0, None, str(tmp_path / "fresh"))
+    done = invoke(tmp_path, "both", "moved", "--like", str(tmp_path / "fresh"))
+    assert done.exit_code == 0 and "item/w [30, 4] -> table item_w" in done.output, done.exception

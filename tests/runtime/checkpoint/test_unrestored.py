@@ -63,9 +63,9 @@ def test_a_checkpoint_of_the_program_before_its_conversion(restore: Callable[[st
 def test_a_checkpoint_of_objects_fills_tables_by_a_call(tmp_path: Path) -> None:
     path = _original(tmp_path, objects=True)
     table = _converted("user")[0]
-    with pytest.raises(tf.errors.OpError, match=r"has the variable `user`, .*fill each table with runtime\.checkpoint"):
-        with v1.Session() as session:
-            v1.train.Saver([table.variable]).restore(session, path)
+    words = r"has the variable `user`, .*fill each table with runtime\.checkpoint"
+    with v1.Session() as session, pytest.raises(tf.errors.OpError, match=words):
+        v1.train.Saver([table.variable]).restore(session, path)
 
 
 @pytest.mark.usefixtures("graph")
