@@ -139,8 +139,12 @@ def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Calla
     change(builder, "_maybe_create_saver", made)
 
 
-def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> None:
-    """Let `explain` return, from graph, path and error message, why a Saver cannot restore a checkpoint, or None."""
+def explain_restores(explain: Callable[[tf.Graph | None, list[Any], str, str], str | None]) -> None:
+    """Let `explain` return why a Saver cannot restore a checkpoint, in one sentence, or None.
+
+    It gets the graph (None in eager mode), what the Saver restores, the path, and TensorFlow's message, which the
+    sentence replaces.
+    """
     restore = saver.Saver.restore
 
     @functools.wraps(restore)
@@ -148,9 +152,12 @@ def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> Non
         try:
             return restore(self, session, path)
         except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
-            reason = explain(session.graph, str(path), str(error))
+            listed = self._var_list.values() if isinstance(self._var_list, dict) else self._var_list
+            reason = explain(getattr(session, "graph", None), list(listed or ()), str(path), str(error))
             if reason is None:
                 raise
-            raise type(error)(error.node_def, error.op, f"{reason}\n\n{error.message}") from error
+            failed = type(error)
+        # TensorFlow's own message ends with the stack that built the op, and would hide the sentence.
+        raise failed(None, None, reason)
 
     saver.Saver.restore = restored

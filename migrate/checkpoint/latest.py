@@ -1,13 +1,41 @@
-"""Writes the file `checkpoint` of a folder, by which TensorFlow finds the latest one. Needs no TensorFlow."""
+"""Checkpoints as files: the latest one of a folder, and those beside a program. Needs no TensorFlow."""
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 FILE = "checkpoint"
+#: What the index of a checkpoint has that a Saver wrote of no variables alone: Keras' one, and one of tables.
+_OTHERS = (b"_CHECKPOINTABLE_OBJECT_GRAPH", b"-keys")
+#: Where checkpoints are looked for, below a program's folder, and below ours.
+_BELOW = ("*.index", "*/*.index", "*/*/*.index")
+_BELOW_US = _BELOW[1:2]
+
+
+def beside(programs: Sequence[str], skip: Path | None) -> list[Path]:
+    """Return the folders near programs, files or folders, in which a v1 Saver has saved variables; none in `skip`."""
+    roots = {path if path.is_dir() else path.parent for path in map(Path, programs)}
+    near = [index for root in roots for pattern in _BELOW for index in root.glob(pattern)]
+    if any(root.resolve().is_relative_to(Path().resolve()) for root in roots):
+        near += [index for pattern in _BELOW_US for index in Path().glob(pattern)]
+    folders = {index.parent.resolve(): index.parent for index in reversed(near) if _is_of_variables(index)}
+    outside = (shown for real, shown in folders.items() if skip is None or not real.is_relative_to(skip.resolve()))
+    return sorted(outside)
+
+
+def _is_of_variables(index: Path) -> bool:
+    """Return whether this is the index of a checkpoint that `migrate checkpoint` reads."""
+    with contextlib.suppress(OSError):
+        hidden = any(part.startswith(".") for part in index.parts if part not in {".", ".."})
+        if not hidden and index.is_file() and any(index.parent.glob(f"{glob.escape(index.stem)}.data-*")):
+            names = index.read_bytes()
+            return not any(word in names for word in _OTHERS)
+    return False
 
 
 def write_latest(place: Path, scratch: Path) -> None:

@@ -1,15 +1,19 @@
-"""Finds the variable of a checkpoint that each table of a report replaced."""
+"""Finds the variable of a checkpoint that each table of a report replaced. Imports TensorFlow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from migrate.errors import MigrateError
 from migrate.report.model import Report, State, TableRecord
+from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.variable_names import own_variables, variables_by_name
 
-#: Possible names of a table, from the name of its variable.
-_SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
+#: How many variables a message lists for a table.
+_SHOWN = 5
 
 
 def converted_tables(report: Report, path: str) -> list[TableRecord]:
@@ -79,37 +83,52 @@ def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -
     return {one.name: int(counts.get(one.name, 1)) for one in tables}
 
 
-def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source: str) -> str:
-    """Return the variable with the table's name: equal, with `_` for `/`, or equal to the last component.
+def variables_of(tables: Sequence[TableRecord], bundle: Bundle, given: Mapping[str, str]) -> dict[str, str]:
+    """Return table -> its variable in a checkpoint of the original: a given one, or by its name.
 
     Raises:
-        MigrateError: there is no such variable, or there are several.
+        MigrateError: that of a table is not known.
     """
-    if table.identity == "run time":
-        raise MigrateError(
-            f"{source}: the table `{table.name}` gets its name at run time, from a column or a variable scope; give "
-            "--like CHECKPOINT, one that the converted program wrote, even before its first step"
-        )
-    if table.identity == "order":
-        raise MigrateError(
-            f"{source}: several variables have the name of `{table.name}`, numbered in the order of their creation; "
-            f"select one with --map {table.name}=VARIABLE"
-        )
-    for spelled in _SPELLINGS:
-        candidates = [name for name, shape in shapes.items() if spelled(name) == table.name and _fits(table, shape)]
-        if len(candidates) == 1:
-            return candidates[0]
-        if candidates:
-            raise MigrateError(
-                f"{source}: {', '.join(candidates)} may be `{table.name}`; select one with --map {table.name}=VARIABLE"
-            )
-    wide = [name for name, shape in shapes.items() if len(shape) == 2 and _fits(table, shape)][:5]
-    near = f"variables of its dim: {', '.join(wide)}" if wide else "no variable has its dim"
-    raise MigrateError(
-        f"{source}: has no variable for the table `{table.name}` ({near}); give it with --map {table.name}=VARIABLE"
+    shapes = {name: bundle.shapes[name] for name in own_variables(bundle) if bundle.shapes[name]}
+    free = {name: math.prod(shape[1:]) for name, shape in shapes.items() if name not in given.values()}
+    rest = {table.name: int(table.dim) if table.dim.isdigit() else 0 for table in tables if table.name not in given}
+    named = variables_by_name(rest, free)
+    sure = {table: names[0] for table, names in named.items() if len(names) == 1}
+    sure = {**given, **{table.name: sure[table.name] for table in tables if _has_one(table) and table.name in sure}}
+    left = [table for table in tables if table.name not in sure]
+    if left:
+        near = {name: shapes[name] for name in free if name not in sure.values() and len(shapes[name]) <= 2}
+        possible = {table.name: _possible(table, named.get(table.name, ()), near) for table in left}
+        raise MigrateError(_unmatched(possible, bundle.path))
+    return sure
+
+
+def _has_one(table: TableRecord) -> bool:
+    """Return whether its variable is the only one that the program gives this name."""
+    return table.identity != "order"
+
+
+def _possible(table: TableRecord, named: Sequence[str], near: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return the variables that may be a table's.
+
+    These are those with its name, unless TensorFlow numbers them, else those of its width, with as many rows if any.
+    """
+    if named and _has_one(table):
+        return list(named)
+    width = int(table.dim) if table.dim.isdigit() else 0
+    fitting = [name for name, shape in near.items() if width in (0, math.prod(shape[1:]))]
+    return [name for name in fitting if str(near[name][0]) == table.rows] or fitting
+
+
+def _unmatched(possible: Mapping[str, Sequence[str]], path: str) -> str:
+    """Return what to add to the command where variables are not known, given those that each table may have."""
+    counts = Counter(name for names in possible.values() for name in names)
+    maps, shown = [], []
+    for table, names in possible.items():
+        is_only = len(names) == 1 and counts[names[0]] == 1
+        maps.append(shlex.join(["--map", f"{table}={names[0] if is_only else 'VARIABLE'}"]))
+        more = ", …" if len(names) > _SHOWN else ""
+        shown.append(f"`{table}` ({'perhaps ' + ', '.join(names[:_SHOWN]) + more if names else 'none has its dim'})")
+    return f"{path}: the names do not say which variable is the table {', '.join(shown)}; give {' '.join(maps)}" + (
+        "" if all(possible.values()) else ", or --like a checkpoint that the converted program wrote, if it lacks some"
     )
-
-
-def _fits(table: TableRecord, shape: Sequence[int]) -> bool:
-    width = math.prod(shape[1:]) if shape else -1
-    return width > 0 and (not table.dim.isdigit() or int(table.dim) == width)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
-from migrate.checkpoint.matching import check_known, converted_tables, given_names, parts_of, variable_of
-from migrate.checkpoint.tables import named_as_in, stated_buckets
+from migrate.checkpoint.matching import check_known, converted_tables, given_names, parts_of, variables_of
+from migrate.checkpoint.tables import named_as_in, named_by_variables, stated_buckets
 from migrate.errors import MigrateError
-from migrate.report.model import TableRecord
+from migrate.report.model import State, TableRecord
 from migrate.report.serialize import read_report
+from migrate.report.table_names import tables_of
 from migrate.scratch import scratch_folder
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
-from runtime.checkpoint.moves.variables_to_tables import refuse_objects
-from runtime.checkpoint.rows import optimizer_slots
+from runtime.checkpoint.moves.variables_to_tables import refuse_objects, refuse_tables
+from runtime.checkpoint.rows import optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots, find_variable, optimizers_by_slots, slots_in_version_1
 from runtime.native.update_rules import UPDATE_RULES
 
@@ -56,19 +58,28 @@ def move(
     Raises:
         MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
     """
-    known = converted_tables(read_report(report), report)
+    record = read_report(report)
+    known = converted_tables(record, report)
     try:
         bundle = Bundle(source)
         check_target(target, bundle.path, force)
         refuse_objects(bundle)
-        tables = named_as_in(None if like is None else Bundle(like), known)
-        variables = given_names(names, tables)
+        refuse_tables(bundle, frozenset().union(*tables_of(known, table_names(bundle))))
+        tables, variables = known, dict[str, str]()
+        if like is not None:
+            tables = _those_of(Bundle(like), known)
+        else:
+            again = _command(
+                source, target, {"--report": [report], "--map": names, "--parts": parts, "--unbucket": unbucket}
+            )
+            staying = [table for table in record.tables if table.verdict is not State.APPLIED]
+            tables, variables = named_by_variables(bundle, known, staying, again)
+        variables = variables_of(tables, bundle, {**variables, **given_names(names, tables)})
         check_known(unbucket, tables, "--unbucket")
         counts = parts_of(parts, tables, source)
         moves = []
         for table in tables:
-            named = variables.get(table.name) if table.identity != "run time" else None
-            variable = named or variable_of(table, bundle.shapes, bundle.path)
+            variable = variables[table.name]
             trained = _trained_by(table, variable, bundle)
             as_base = table.name in unbucket or bool(table.base_buckets)
             shape = bundle.shapes.get(variable)
@@ -77,6 +88,17 @@ def move(
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
+
+
+def _command(source: str, target: str, options: Mapping[str, Sequence[str]]) -> str:
+    words = [word for option, values in options.items() for value in values for word in (option, value)]
+    return shlex.join(["migrate", "checkpoint", source, target, *words])
+
+
+def _those_of(like: Bundle, tables: Sequence[TableRecord]) -> list[TableRecord]:
+    """Return the tables that a checkpoint of the converted program has: a report may be of several programs."""
+    there = set(table_names(like))
+    return [table for table in named_as_in(like, tables) if table.name in there]
 
 
 def check_target(target: str, source: str, force: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
+from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variables_of
 from migrate.checkpoint.moving import check_target, written
 from migrate.checkpoint.tables import named_as_in, tables_of
 from migrate.errors import MigrateError
@@ -48,6 +48,8 @@ def move_back(
         known = tables_of(bundle) if report is None else converted_tables(read_report(report), report)
         tables = named_as_in(bundle, known)
         variables = given_names(names, tables)
+        if wanted is not None:
+            variables = variables_of(tables, wanted, variables)
         counts = parts_of(parts, tables, bundle.path)
         backs = [
             dataclasses.replace(
@@ -62,7 +64,7 @@ def move_back(
 
 def _back(bundle: Bundle, table: TableRecord, variable: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:
     if like is not None:
-        return checkpoint.Back(table.name, variable or variable_of(table, like.shapes, like.path), None, parts)
+        return checkpoint.Back(table.name, variable or table.name, None, parts)
     known = stated(bundle, table.name)
     if known:
         name, known_shape = known[0]

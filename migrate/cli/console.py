@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +30,8 @@ LEVEL = "migrate.level"
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 #: Seconds between two looks at how much is done, columns of the line that says it, and what tells nothing yet.
 _SECONDS, _WIDTH, _TOO_LITTLE = 0.3, 78, 0.02
+#: How many names of a list are shown.
+_NAMED = 3
 #: What `painted` and the like write: bold, red to cyan, and their end.
 _COLOURS = re.compile("\x1b\\[(?:0|1|3[1-6])m")
 
@@ -61,6 +63,12 @@ def say_command(text: str) -> None:
     """Print a line that has a command, whole, so that it can be copied."""
     if level() > QUIET:
         echo(text, err=True)
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first names of a list that has at least one, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def folded(text: str) -> str:

@@ -14,7 +14,7 @@ import click
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
 from migrate.cli.commands import DIRECTORY, command
-from migrate.cli.console import print_diff, say, say_command
+from migrate.cli.console import first_names, print_diff, say, say_command
 from migrate.cli.conversion import (
     PATHS,
     SCHEMA,
@@ -30,7 +30,7 @@ from migrate.cli.conversion import (
     summarize,
     write_reports,
 )
-from migrate.cli.next_step import next_step, recorded_in
+from migrate.cli.next_step import next_step, recorded_in, to_go_on
 from migrate.cli.reports import REPORT, STYLE
 from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
@@ -110,8 +110,9 @@ def convert(
     if style != "text":
         print_result(report, style)
     summarize(report, reports, done, paths, options, running)
+    if not (stream or show_diff):
+        _say_checkpoints(report, rest, directory, paths, reports)
     if directory is not None and any(one.result.changed for one in done):
-        _say_checkpoints(report, rest, directory)
         records = options.given.evidence if options.given is not None else ()
         suggested = next_step(command_line(), done, directory, schema, recorded_in(paths, records))
         if suggested:
@@ -179,28 +180,38 @@ def _rest(paths: Sequence[str], directory: Path, running: Running) -> Rest:
     from migrate.source.project.whole_folder import LARGEST, files_below
 
     rest = files_below(paths, directory, not running["no_gitignore"])
-    for left, why in (
-        (rest.large, f"larger than {LARGEST // 10**6} MB"),
-        (rest.links, "a link to a place outside of the directory"),
+    for left, why, remedy in (
+        (rest.large, f"larger than {LARGEST // 10**6} MB", ""),
+        (rest.links, "a link to a place outside of the directory", ""),
+        (rest.ignored, "which git ignores", "give --no-gitignore, or "),
     ):
         if left:
-            more = f", and {len(left) - 1} more" if len(left) > 1 else ""
-            say(f"not copied: {left[0]}{more}, {why}; copy or link what the program reads")
+            say(f"not copied: {first_names(left)}, {why}; {remedy}copy or link what the program reads")
     return rest
 
 
-def _say_checkpoints(report: Report, rest: Rest | None, directory: Path) -> None:
-    """Say of copied checkpoints that a program with tables in its source, which they lack, cannot restore them."""
+def _say_checkpoints(
+    report: Report, rest: Rest | None, directory: Path | None, paths: Sequence[str], reports: Sequence[str]
+) -> None:
+    """Say how the converted program trains on from checkpoints of the original, if there are any.
+
+    A program with tables in its source cannot restore them; where they are copied, it would try to.
+    """
+    from migrate.checkpoint.latest import beside
     from migrate.report.model import Applicability
 
+    is_of_runtime = any(one.target == "runtime" for one in report.inputs)
+    if not is_of_runtime or all(one.applicability in (None, Applicability.IN_GRAPH) for one in report.tables):
+        return
     saved = rest.checkpoints if rest is not None else []
-    if saved and any(one.applicability not in (None, Applicability.IN_GRAPH) for one in report.tables):
-        more = f", and {len(saved) - 1} more" if len(saved) > 1 else ""
+    if saved and directory is not None:
         say(
-            f"copied: {(directory / saved[0]).as_posix()}{more}, a checkpoint of the original, which the converted "
-            "program cannot restore; move it by `migrate checkpoint` (docs/convert/checkpoints.md), or remove it and "
-            "the file `checkpoint` beside it"
+            f"copied: {first_names([(directory / one).as_posix() for one in saved])}, a checkpoint of the original, "
+            "which the converted program cannot restore; remove it and the file `checkpoint` beside it"
         )
+    folders = beside(paths, directory)
+    if folders:
+        say_command(to_go_on(command_line(), folders, reports))
 
 
 def _write(

@@ -46,6 +46,15 @@ def next_step(
     return proof
 
 
+def to_go_on(command: str, folders: Sequence[Path], reports: Sequence[str]) -> str:
+    """Return what to type after `command`, a `migrate convert`, to train on from folders of checkpoints."""
+    known = next((path for path in reports if path.lower().endswith(".json")), None)
+    old, new = folders[0], folders[0].with_name(f"{folders[0].name}_moved") if folders[0].name else Path("moved")
+    moving = shlex.join(["migrate", "checkpoint", str(old), f"{new}/", "--report", known or "convert.json"])
+    more = f", as from {len(folders) - 1} more" if len(folders) > 1 else ""
+    return f"to train on from {old}{more}: " + (moving if known else f"{command} --report convert.json; then {moving}")
+
+
 def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
     """Return what to type after `command`, a `migrate check`.
 

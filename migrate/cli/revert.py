@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import print_diff, say
+from migrate.cli.console import first_names, print_diff, say
 
 
 @command()
@@ -35,5 +35,4 @@ def revert(paths: tuple[str, ...], merge: bool, show_diff: bool) -> None:
             say(f"{item.path}: an earlier conversion was followed by other changes; undo it with revert --merge")
     left = still_converted(found)
     if left:
-        shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        say(f"still converted: {shown}; revert these as well if they belong to the same program")
+        say(f"still converted: {first_names(left)}; revert these as well if they belong to the same program")

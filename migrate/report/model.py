@@ -4,7 +4,7 @@ Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0
 1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
 1.5 `rules`; 1.6 errors to float64 and losses by step of a comparison, `memory` of a verification, `remaining` in
 `summary`; 1.7 `evidence` of a finding, the applicability `observed`; 1.8 the applicability `in-graph`;
-1.9 `growth`, `bound` and `base_buckets` of a table.
+1.9 `growth`, `bound` and `base_buckets` of a table; 1.10 the `identity` `shared`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rewriter.plan.region import Region
 
 #: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 9)
+SCHEMA = ("recmigrate-report", 1, 10)
 
 
 class State(str, Enum):
@@ -107,12 +107,19 @@ class TableRecord:
     optimizer: str  #: what trains it; empty when unknown
     lookups: tuple[Location, ...] = ()  #: where its rows are read
     reasons: tuple[str, ...] = ()  #: why it stays as it was
-    identity: str = "name"  #: what identifies its variable in a checkpoint: `name`, or not: `order`, `run time`
+    #: what identifies its variable in a checkpoint: `name`, or not: `order`, `run time`; `shared` for columns that
+    #: share it, whose table has the end of the variable's name
+    identity: str = "name"
     by_parts: bool = False  #: the variable is partitioned and ids alternate between parts: row r is not that of id r
     #: whether a converted table can grow: `bounded`, `free`, or `unknown` to the text; empty for others
     growth: str = ""
     bound: str = ""  #: what bounds its ids, as far as the source shows it
     base_buckets: str = ""  #: source text or number: its ids gave up so many buckets, whose rows they begin as
+
+    @property
+    def is_named_at_run_time(self) -> bool:
+        """Whether the name of its table is complete only when the program runs."""
+        return self.identity in {"run time", "shared"}
 
 
 @dataclass(frozen=True)

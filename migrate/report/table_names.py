@@ -65,7 +65,7 @@ def _shown(record: TableRecord) -> int:
 
 def _end(record: TableRecord) -> re.Pattern[str] | None:
     """Return what the names of a record's tables are; None where a record has its name from the source."""
-    if record.identity != "run time" or not record.name:
+    if not record.is_named_at_run_time or not record.name:
         return None
     shown = ".+".join(map(re.escape, record.name.split("*")))
-    return re.compile(rf"(?:.*\W|.*_)?{shown}(?:[\W_]embedding_weights)?(?:_\d+)?", re.DOTALL)
+    return re.compile(rf"(?:.*\W|[^/]*_)?{shown}(?:[\W_]embedding_weights)?(?:_\d+)?", re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.checkpoint import unrestored as _unrestored  # noqa: F401 - importing it lets Savers say what is wrong
 from runtime.checkpoint import variables_from_tables as _reads  # noqa: F401 - importing it extends Savers
 from runtime.checkpoint import warm_start_scopes as _scopes  # noqa: F401 - importing it extends warm starts
 from runtime.checkpoint.bundle import CheckpointError

@@ -1,4 +1,4 @@
-"""Finds a stock variable and its optimizer slots in a checkpoint, by TensorFlow's names for them.
+"""Finds a stock variable and its optimizer slots in a checkpoint, by TensorFlow's names for them, and by a table's.
 
 v1 optimizers: `<variable>/<Optimizer>`, `<variable>/<Optimizer>_1`, … in the order in which they create their slots,
 below the variable scope in which they were called.
@@ -131,6 +131,52 @@ def optimizers_by_slots(bundle: Bundle, variable: str) -> dict[str, str]:
             if name.rpartition("/")[2] == usual and len(numbers) == len(_V1[optimizer][1]):
                 optimizers[optimizer] = name
     return optimizers
+
+
+def own_variables(bundle: Bundle) -> list[str]:
+    """Return the tensors that may be variables of a program: no slots, no moving averages and no parts of tables."""
+    tables = {name.removesuffix("-meta") for name in bundle.shapes if name.endswith("-meta")}
+    return [
+        name
+        for name, shape in bundle.shapes.items()
+        if not {name, name.rpartition("-")[0]} & tables
+        and ((owner := _owner(bundle, name.rpartition("/")[0])) is None or bundle.shapes[owner] != shape)
+    ]
+
+
+def variables_by_name(tables: Mapping[str, int], variables: Mapping[str, int]) -> dict[str, list[str]]:
+    """Return for tables the variables of their width that they replaced, by the names; where it is one, it is that.
+
+    A table has the name of its variable, with `_` for what is no letter or digit, or the last parts of it: of a
+    variable in a scope, or of columns that share one. More parts count more, and a variable has one table. Both are
+    given with their widths; a width of 0 fits any.
+    """
+    spelled: dict[str, list[tuple[int, str]]] = {}
+    for name in variables:
+        parts = name.split("/")
+        for left_out in range(len(parts)):
+            spelled.setdefault(_plain("/".join(parts[left_out:])), []).append((left_out, name))
+    ways = {
+        table: [
+            (-1 if name == table else left_out, name)
+            for left_out, name in spelled.get(_plain(table), ())
+            if width in (0, variables[name])
+        ]
+        for table, width in tables.items()
+    }
+    named: dict[str, list[str]] = {}
+    taken: set[str] = set()
+    for rank in sorted({rank for known in ways.values() for rank, _ in known}):
+        for table in tables:
+            free = [name for at, name in ways[table] if at == rank and name not in taken]
+            if free and table not in named:
+                named[table] = free
+                taken.update(free if len(free) == 1 else ())
+    return named
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_]", "_", name)
 
 
 def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ def restore_from_tables(graph: tf.Graph, shapes: Mapping[str, tuple[int, ...]]) 
     _shapes[graph] = dict(shapes)
 
 
-def is_rewritten(graph: tf.Graph) -> bool:
+def is_rewritten(graph: tf.Graph | None) -> bool:
     """Whether a graph was rewritten."""
     return graph in _shapes
 

@@ -1,7 +1,4 @@
-"""Extends TensorFlow's warm starts by scope or pattern to tables.
-
-It also explains the error when a variable is read from a checkpoint in which it has become a table.
-"""
+"""Extends TensorFlow's warm starts by scope or pattern to tables."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ import tensorflow as tf
 from runtime import _tf_private_estimator, _tf_private_savers
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.row_layout import columns_of, read_column
-from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.checkpoint.warm_start_rows import Vocabulary, is_replaced, start_by_vocabulary, start_from_variable
 from runtime.table.anchor import GraphAnchor, no_variable
 from runtime.table.create import tables
@@ -81,28 +77,6 @@ def _by_vocabulary(variables: Any, path: Any, name: str | None, vocabulary: Mapp
     """Warm-start a table whose ids a vocabulary numbers again."""
     shapes = dict(tf.train.list_variables(path))
     return start_by_vocabulary(list(variables), str(path), name, Vocabulary(**vocabulary), shapes)
-
-
-def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
-    """Return an explanation if a Saver misses a variable that has become a table in the checkpoint; else None."""
-    try:
-        shapes = Bundle(path).shapes
-    except CheckpointError:
-        return None
-    for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
-        for table in (name.removesuffix("-keys") for name in shapes if name.endswith("-keys")):
-            if is_replaced(table, shapes) and f"{''.join(names)}/".startswith(f"{table}/"):
-                return f"{path}: {_stays(table) if is_rewritten(graph) else no_variable(table)}"
-    return None
-
-
-def _stays(name: str) -> str:
-    """Return the remedy for a variable that a rewrite of this graph did not replace."""
-    return (
-        f"`{name}` is a table in the checkpoint, but still a variable in this graph after its rewrite: the rewrite's "
-        "plan says why; train without that table, by GraphModifierHook(tables=[...]) with the others, or evaluate "
-        "and predict in a graph that does not train it"
-    )
 
 
 def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str:
@@ -182,4 +156,3 @@ def rows_or_tensor(reader: Any, name: str) -> Any:
 
 _tf_private_estimator.extend_load_variable(rows_or_tensor)
 _tf_private_savers.extend_warm_starts(_with_tables, _listed, _by_vocabulary, _name_of)
-_tf_private_savers.explain_restores(_explain)

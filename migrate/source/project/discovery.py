@@ -112,6 +112,7 @@ class Walker:
     suffixes: tuple[str, ...] = SUFFIXES
     unreadable: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, error message)
     outside: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, real path) of links out of the root
+    ignored: list[str] = field(default_factory=list)  #: relative paths that git ignores; of a directory, it alone
     _visited: set[str] = field(default_factory=set)
 
     def files(self) -> Iterator[tuple[str, str]]:
@@ -135,20 +136,16 @@ class Walker:
             directories = []
             for entry in self._entries(relative):
                 path = f"{directory.rstrip('/')}/{entry.name}"
-                if _is_directory(entry):
-                    if (
-                        self._enters(entry)
-                        and not rules.ignores(path, is_directory=True)
-                        and not self._leads_out(entry, top, relative)
-                    ):
+                is_directory = _is_directory(entry)
+                if not (self._enters(entry) if is_directory else self._takes(entry)):
+                    continue
+                if rules.ignores(path, is_directory=is_directory):
+                    self.ignored.append(relative + entry.name + "/" * is_directory)
+                elif not self._leads_out(entry, top, relative):
+                    if is_directory:
                         directories.append((entry, path))
-                elif (
-                    entry.name.endswith(self.suffixes)
-                    and _is_file(entry)
-                    and not rules.ignores(path, is_directory=False)
-                    and not self._leads_out(entry, top, relative)
-                ):
-                    yield _real(entry, real), relative + entry.name
+                    else:
+                        yield _real(entry, real), relative + entry.name
             for entry, path in reversed(directories):
                 inside = rules.inside(path) if self.gitignore else rules
                 stack.append((f"{relative}{entry.name}/", _real(entry, real), path, inside))
@@ -170,6 +167,9 @@ class Walker:
             return False
         self.outside.append((relative + entry.name, real))
         return True
+
+    def _takes(self, entry: os.DirEntry[str]) -> bool:
+        return entry.name.endswith(self.suffixes) and _is_file(entry)
 
     def _enters(self, entry: os.DirEntry[str]) -> bool:
         name = entry.name

@@ -23,6 +23,7 @@ class Rest:
     executable: set[Path] = field(default_factory=set)  #: those of `files` that their owner may run
     large: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)  #: that lead out of their directory
+    ignored: list[str] = field(default_factory=list)  #: that git ignores; a directory ends with a slash
 
     @property
     def checkpoints(self) -> list[str]:
@@ -56,4 +57,6 @@ def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> Rest:
             if status.st_mode & stat.S_IXUSR:
                 rest.executable.add(Path(relative))
         rest.links += [(root / relative).as_posix() for relative, _ in walker.outside]
+        shown = (relative for relative in walker.ignored if not Path(relative).name.startswith("."))
+        rest.ignored += [f"{root / relative}{'/' * relative.endswith('/')}" for relative in shown]
     return rest

@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from migrate.errors import MigrateError
 from migrate.report.summary import plural
 from migrate.verify.tensorflow.measure import Program
+from runtime.checkpoint.variable_names import variables_by_name
 
 #: The last part of names that nobody gave.
 _DEFAULT = "Variable"
@@ -69,8 +70,8 @@ def original_names(
     )
     moved = [(mine, theirs) for mine, theirs in found.variables.items() if mine != theirs]
     if moved and by_name:
-        left = [name for name in free if name not in kept]
-        if all(any(one(name) == table for name in left for one in spelled) for table in tables):
+        left = {name: dim_of(original[name].shape) for name in free if name not in kept}
+        if len(variables_by_name(tables, left)) == len(tables):
             return same
         if any(_family(mine).rpartition("/")[2] != _DEFAULT for mine, _ in moved):
             mine, theirs = moved[0]
@@ -150,12 +151,6 @@ def _renamed(key: str, names: Mapping[str, str]) -> str:
     return key if owner is None else names[owner] + key[len(owner) :]
 
 
-#: Possible names of a table, from the full name of its variable.
-spelled: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"))
-#: The same, also from the last part of the name.
-_SPELLINGS: tuple[Callable[[str], str], ...] = (*spelled, lambda n: n.rpartition("/")[2])
-
-
 def match_tables(
     path: str,
     tables: Mapping[str, int],
@@ -166,8 +161,7 @@ def match_tables(
     """Return table name -> name of the variable it replaced, given dims, and the original's trainable variables.
 
     Both are in order of creation; `kept` are the trainable variables of the converted program, and `known` the tables
-    whose variable is known. Other tables are matched by name (equal, with `_` for `/`, or the last part), then by dim
-    and order of creation.
+    whose variable is known. Other tables are matched by name, then by dim and order of creation.
 
     Raises:
         MigrateError: a variable or a table has no counterpart, or several.
@@ -178,12 +172,9 @@ def match_tables(
     candidates = {n: dim_of(shape) for n, shape in trained.items() if n not in kept}
     found_before = (known or {}).items()
     matched = {table: name for table, name in found_before if candidates.get(name) == tables[table]}
-    for spelling in _SPELLINGS:
-        for table, dim in tables.items():
-            free = [n for n in candidates if n not in matched.values() and candidates[n] == dim]
-            found = [n for n in free if spelling(n) == table]
-            if table not in matched and len(found) == 1:
-                matched[table] = found[0]
+    rest = {table: dim for table, dim in tables.items() if table not in matched}
+    named = variables_by_name(rest, {n: dim for n, dim in candidates.items() if n not in matched.values()})
+    matched |= {table: names[0] for table, names in named.items() if len(names) == 1}
     _by_order(path, tables, candidates, matched)
     left = [name for name in candidates if name not in matched.values()]
     if left:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -64,12 +64,7 @@ def move_variables(
     """
     bundle = Bundle(source)
     refuse_objects(bundle)
-    moved_before = sorted({move.table for move in moves} & {*table_names(bundle)})
-    if moved_before:
-        raise CheckpointError(
-            f"{bundle.path} has rows of the table `{moved_before[0]}` already: restore it in the converted program as "
-            "it is, or give a checkpoint of the original program"
-        )
+    refuse_tables(bundle, {move.table for move in moves} & {*table_names(bundle)})
     tensors: dict[str, Any] = {}
     taken: set[str] = set()
     done = []
@@ -94,6 +89,15 @@ def refuse_objects(bundle: Bundle) -> None:
         raise CheckpointError(
             f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): load it in the converted Keras "
             "program as it is, or fill the table in another one with warm_start(table, path, variable_name)"
+        )
+
+
+def refuse_tables(bundle: Bundle, tables: Set[str]) -> None:
+    """Raise CheckpointError where a checkpoint has rows of tables that are to be made of variables."""
+    if tables:
+        raise CheckpointError(
+            f"{bundle.path} has rows of the table `{min(tables)}` already: restore it in the converted program as it "
+            "is, or give a checkpoint of the original program"
         )
 
 

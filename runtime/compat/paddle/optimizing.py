@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from runtime.compat.paddle.files import values_of
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.optimizer.sgd import Momentum
+from runtime.nn.optimizer.state import load_table_slots
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
@@ -123,18 +125,35 @@ def _state_dict(self: Optimizer) -> dict[str, Any]:
 
 
 def _set_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
-    """Take what `state_dict` returned; a slot that has no values there begins as in a new optimizer."""
-    for weight in _weights(self).values():
-        prefix = f"{weight.name}_"
-        for key, value in state_dict.items():
-            if key.startswith(prefix) and key.endswith("_0"):
-                array = value if isinstance(value, np.ndarray) else values_of(value)
-                self.slot(weight, key[len(prefix) : -2], 0.0, array.shape).assign(array)
-        if f"{prefix}rows" in state_dict and isinstance(weight, TableWeight):
-            rows = [part if isinstance(part, np.ndarray) else values_of(part) for part in state_dict[f"{prefix}rows"]]
-            replace_rows(weight.table, rows)
+    """Take what `state_dict` returned, here or in Paddle; a slot without values there begins as in a new optimizer."""
+    weights = list(_weights(self).values())
+    stored = _slots_by_name({weight.name for weight in weights}, state_dict)
+    for weight in weights:
+        slots = stored.get(weight.name, {})
+        if isinstance(weight, TableWeight):
+            matrices = {slot: value for slot, value in slots.items() if value.shape == weight.declared_shape}
+            if matrices:
+                load_table_slots(weight, self.rule_of(weight), matrices)
+            slots = {slot: value for slot, value in slots.items() if slot not in matrices}
+        for slot, value in slots.items():
+            self.slot(weight, slot, 0.0, value.shape).assign(value)
+        rows = state_dict.get(f"{weight.name}_rows")
+        if rows is not None and isinstance(weight, TableWeight):
+            replace_rows(weight.table, [part if isinstance(part, np.ndarray) else values_of(part) for part in rows])
     if _SCHEDULE in state_dict and isinstance(self._learning_rate, LRScheduler):
         self._learning_rate.set_state_dict(state_dict[_SCHEDULE])
+
+
+def _slots_by_name(names: Iterable[str], state_dict: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the slots of weights by the names of both, also as Paddle has them: `w_0_beta1_pow_acc_0`, [1]."""
+    slots: dict[str, dict[str, Any]] = {}
+    for key, value in state_dict.items():
+        name = max((one for one in names if key.startswith(f"{one}_")), key=len, default=None)
+        match = None if name is None else re.fullmatch(r"_?(\w+?)(_acc)?_\d+", key[len(name) + 1 :])
+        if name is not None and match is not None:
+            array = value if isinstance(value, np.ndarray) else values_of(value)
+            slots.setdefault(name, {})[match[1]] = array.reshape(()) if match[2] else array
+    return slots
 
 
 def _weights(optimizer: Optimizer) -> dict[int, Weight]:

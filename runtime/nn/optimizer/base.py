@@ -256,6 +256,12 @@ class Optimizer:
         """Return how rows of a table are updated; not asked where `every_row` says why they cannot be."""
         raise NotImplementedError
 
+    def rule_of(self, weight: TableWeight) -> TableRule:
+        """Return how rows of a table will be updated, before the first step."""
+        group = next(group for group in self._groups if any(one is weight for one in group.weights))
+        sparse = weight.sparse and group.regularizer(weight) is None
+        return self.table_rule(Step(weight, None, tf.zeros([], weight.dtype), group.settings, None, sparse))
+
     def _on_variable(self, step: Step) -> tf.Operation:
         """Return the op that updates a variable."""
         raise NotImplementedError

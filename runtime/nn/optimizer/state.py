@@ -148,6 +148,24 @@ def _checked(
     return given
 
 
+def load_table_slots(weight: TableWeight, rule: TableRule, slots: Mapping[str, Any]) -> None:
+    """In eager code, give the rows of the ids below `num_embeddings` their slots, given as Paddle's matrices.
+
+    Raises:
+        ValueError: some of the slots are missing.
+    """
+    one = _Trained(weight.label, weight, rule, _NAMES[rule.rule])
+    missing = [name for name in one.names if name not in slots]
+    if missing:
+        raise ValueError(
+            f"there are no values for the slot `{missing[0]}` of the weight `{one.path}`: give all of them"
+        )
+    if weight.rules.buckets is None:  # else all rows of buckets are there
+        ids = tf.range(weight.declared_shape[0], dtype=tf.int64)
+        weight.table.import_rows(ids, weight.rows(ids, training=False))
+    _replace(one, [np.asarray(slots[name]) * np.float32(rule.unit) for name in one.names], None)
+
+
 def _replace(one: _Trained, slots: list[Array], session: Any) -> None:
     """Give the rows of a table their slots."""
     table = one.weight.table
@@ -156,7 +174,13 @@ def _replace(one: _Trained, slots: list[Array], session: Any) -> None:
     kind = optimizer_kind(one.rule.rule)
     meta = np.array([_FORMAT, table.seed, table.dim, len(slots), kind, *starts], np.int64)
     places = _places(one, rows.keys)  # where ids gave up their buckets, a table takes all of these as its base
-    new = (places, rows.values, np.concatenate([slot[places] for slot in slots], 1), meta)
+    inside = (places >= 0) & (places < one.weight.declared_shape[0])
+    whole = np.repeat(np.array(one.rule.starts, np.float32), table.dim)[None].repeat(len(places), 0)
+    whole[inside] = np.concatenate([slot[places[inside]] for slot in slots], 1)
+    new = (places, rows.values, whole, meta)
+    if table.graph is None:
+        replace_rows(table, [tf.constant(part) for part in new])
+        return
     with tf.control_dependencies(None):
         fed = [v1.placeholder(part.dtype, [None] * part.ndim) for part in new]
         write = replace_rows(table, fed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +68,49 @@ def test_names_that_tell_nothing_are_asked_for(tmp_path: Path) -> None:
         '"user", [', '"u", ['
     )
     train(renamed, 0, None, str(tmp_path / "old"))
-    assert "--map tower_user=" in problem(invoke(tmp_path))
-    mapped = invoke(tmp_path, "--map", "tower_user=v1/old_tower/u", "--map", "tower_bias=v1/old_tower/bias")
+    asked, remedy = problem(invoke(tmp_path)).split("; give ")
+    assert asked.endswith(
+        "which variable is the table `tower_user` (perhaps v1/old_tower/u), `tower_bias` (perhaps v1/old_tower/bias)"
+    )
+    assert remedy == "--map tower_user=v1/old_tower/u --map tower_bias=v1/old_tower/bias"
+    mapped = invoke(tmp_path, *remedy.split())
     assert mapped.exit_code == 0, mapped.exception
     want = train(renamed, 4, str(tmp_path / "old"), None)
     np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
+
+
+def test_a_report_of_several_programs(tmp_path: Path) -> None:
+    """A checkpoint is of one of them; which tables that one has, a checkpoint of the converted one says."""
+    original, converted = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "old"))
+    train(converted, 0, None, str(tmp_path / "fresh"))
+    another = original.replace('"tower"', '"tall"').replace("[30, 4]", "[30, 6]").replace("[4, 1]", "[6, 1]")
+    (tmp_path / "another.py").write_text(another)
+    done = convert_paths([str(tmp_path / "model.py"), str(tmp_path / "another.py")], Options())
+    write(make_report("test", done, "", dry=False), str(tmp_path / "report.json"))
+    asked = problem(invoke(tmp_path))
+    assert "`tall_user` (none has its dim)" in asked
+    assert "or --like a checkpoint that the converted program wrote" in asked
+    result = invoke(tmp_path, "--like", str(tmp_path / "fresh"))
+    assert result.exit_code == 0 and "tall" not in result.output, result.exception
+    want = train(original, 4, str(tmp_path / "old"), None)
+    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
+
+
+def test_what_a_saver_says_moves_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    original, converted = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    (tmp_path / "report.json").rename(tmp_path / "convert.json")
+    (tmp_path / "runs").mkdir()
+    train(original, 0, None, "runs/model")
+    with pytest.raises(tf.errors.NotFoundError, match=r"has the variable `tower/.*before its conversion") as raised:
+        train(converted, 4, "runs/model", None)
+    (command,) = re.findall("`(migrate checkpoint .*?)`", str(raised.value))
+    done = CliRunner().invoke(checkpoint, shlex.split(command)[2:])
+    assert done.exit_code == 0, done.exception
+    want = train(original, 4, "runs/model", None)
+    got = train(converted, 4, str(tf.train.latest_checkpoint("runs_moved")), None)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
@@ -115,7 +155,9 @@ def test_variables_of_one_name_are_asked_for(tmp_path: Path) -> None:
         f"import tensorflow.compat.v1 as tf\nA = {made}\nB = {made}\ne = tf.nn.embedding_lookup(A, ids)\n"
         "f = tf.nn.embedding_lookup(B, ids)\nop = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
     )
-    assert "several variables have the name of `emb`" in problem(invoke(tmp_path))
+    assert "`emb` (perhaps tower/user), `emb_1` (perhaps tower/user); give --map emb=VARIABLE --map emb_1=VARIABLE" in (
+        problem(invoke(tmp_path))
+    )
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

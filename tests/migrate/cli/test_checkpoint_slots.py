@@ -146,8 +146,16 @@ def build_model():
     label = tf.placeholder(tf.float32, [None], name="label")
     ids = tf.feature_column.categorical_column_with_identity("user", 30)
     tags = tf.feature_column.categorical_column_with_identity("tag", 7)
-    columns = [tf.feature_column.embedding_column(ids, 4), tf.feature_column.embedding_column(tags, 3)]
-    rows = tf.feature_column.input_layer({"user": user, "tag": user % 7}, columns)
+    items, more, seen = (tf.feature_column.categorical_column_with_identity(key, 7) for key in ("item", "more", "seen"))
+    share = tf.feature_column.shared_embedding_columns
+    columns = [
+        tf.feature_column.embedding_column(ids, 4),
+        tf.feature_column.embedding_column(tags, 3),
+        *share([items, tags], 4, shared_embedding_collection_name="goods"),
+        *share([seen, more], 4),
+    ]
+    features = {"user": user, "tag": user % 7, "item": user % 7, "more": user // 5, "seen": user % 5}
+    rows = tf.feature_column.input_layer(features, columns)
     loss = tf.reduce_mean(tf.square(tf.reduce_sum(tf.layers.dense(rows, 2), 1) - label))
     train_op = tf.train.OPTIMIZER.minimize(loss, tf.train.get_or_create_global_step())
     return loss, train_op
@@ -161,11 +169,14 @@ def test_training_of_columns_goes_on_there_and_back(tmp_path: Path, optimizer: s
     converted = convert(tmp_path, original)
     train(original, 0, None, str(tmp_path / "old"))
     train(converted, 0, None, str(tmp_path / "fresh"))
-    asked = invoke(tmp_path, "old", "moved")
-    assert "gets its name at run time" in str(asked.exception) and "give --like CHECKPOINT" in str(asked.exception)
-    done = invoke(tmp_path, "old", "moved", "--like", str(tmp_path / "fresh"))
+    done = invoke(tmp_path, "old", "moved")
     assert done.exit_code == 0, done.exception
-    assert len(re.findall(r"-> table input_layer_(?:user|tag)_embedding_embedding_weights, slots \w", done.output)) == 2
+    names = r"input_layer_(?:user|tag)_embedding|goods|more_seen_shared_embedding"
+    assert len(re.findall(rf"-> table (?:{names})_embedding_weights, slots \w", done.output)) == 4
+    like = invoke(tmp_path, "old", "as_fresh", "--like", str(tmp_path / "fresh"))
+    assert sorted(like.output.replace("as_fresh", "moved").splitlines()) == sorted(done.output.splitlines())
+    by_name, by_like = Bundle(tmp_path / "moved"), Bundle(tmp_path / "as_fresh")
+    assert all(np.array_equal(by_name.read(name), by_like.read(name)) for name in by_like.shapes)
 
     want = train(original, 4, str(tmp_path / "old"), str(tmp_path / "stayed"))
     got = train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"))
@@ -174,3 +185,40 @@ def test_training_of_columns_goes_on_there_and_back(tmp_path: Path, optimizer: s
     assert done.exit_code == 0, done.exception
     want = train(original, 8, str(tmp_path / "stayed"), None)
     np.testing.assert_allclose(train(original, 8, str(tmp_path / "back"), None), want, rtol=2e-5)
+
+
+SCOPED = """
+import tensorflow.compat.v1 as tf
+
+def rows_of(scope, ids):
+    with tf.variable_scope(scope):
+        table = tf.get_variable("w", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    return tf.nn.embedding_lookup(table, ids)
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None], name="user_ids")
+    label = tf.placeholder(tf.float32, [None], name="label")
+    rows = sum(rows_of(scope, user) for scope in SCOPES)
+    loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows, 1) - label))
+    return loss, tf.train.AdagradOptimizer(0.1).minimize(loss)
+"""
+
+
+def test_tables_of_scopes_that_the_run_gives(tmp_path: Path) -> None:
+    """One variable that ends with the name is the table's; of two, one might stay a variable."""
+    original = SCOPED.replace("SCOPES", '["user"]')
+    converted = convert(tmp_path, original)
+    assert "scoped_name(" in converted
+    train(original, 0, None, str(tmp_path / "old"))
+    done = invoke(tmp_path)
+    assert done.exit_code == 0, done.exception
+    want = train(original, 4, str(tmp_path / "old"), None)
+    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
+    both = SCOPED.replace("SCOPES", '["user", "item"]')
+    train(both, 0, None, str(tmp_path / "both"))
+    asked = str(invoke(tmp_path, "both", "moved").exception)
+    command = f"migrate checkpoint {tmp_path}/both {tmp_path}/moved --report {tmp_path}/report.json --like FOLDER"
+    assert "does not say which variables are `w` (item/w or user/w), as" in asked and f"`{command}`" in asked
+    train(convert(tmp_path, both), 0, None, str(tmp_path / "fresh"))
+    done = invoke(tmp_path, "both", "moved", "--like", str(tmp_path / "fresh"))
+    assert done.exit_code == 0 and "item/w [30, 4] -> table item_w" in done.output, done.exception

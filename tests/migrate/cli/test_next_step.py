@@ -66,14 +66,39 @@ def written(folder: Path) -> list[str]:
     return sorted(name for name in found if not name.startswith("."))
 
 
+def save(folder: Path, *names: str, index: bytes = b"x") -> None:
+    """Write what looks like checkpoints of a Saver."""
+    folder.mkdir(parents=True)
+    for name in (*names, "alone"):
+        (folder / f"{name}.index").write_bytes(index)
+    for name in (*names, "other"):
+        (folder / f"{name}.data-00000-of-00001").write_bytes(b"x")
+
+
 def test_copied_checkpoints_of_the_original_are_named(work: Path) -> None:
-    (work / "src" / "runs").mkdir()
-    for name in ("model-7.index", "model-7.data-00000-of-00001", "model-9.index", "other.index", "checkpoint"):
-        (work / "src" / "runs" / name).write_text("x")
-    says = "copied: out/runs/model-7, a checkpoint of the original, which the converted program cannot restore; move it"
+    save(work / "src" / "runs", "model-7")
+    says = "copied: out/runs/model-7, a checkpoint of the original, which the converted program cannot restore; remove"
     assert says in run("src", "-o", "out", "--copy-rest").output
     (work / "src" / "shop" / "model.py").write_text("print(1)\n")
     assert "a checkpoint of the original" not in run("src", "-o", "other", "--copy-rest").output
+
+
+def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
+    assert "to train on" not in run("src", "-o", "out").output
+    save(work / "runs", "model-7", "model-9")
+    save(work / "src" / "a" / "b", "model-7")
+    save(work / "src" / "a" / "b" / "c", "too-deep")
+    save(work / "src" / ".hidden-runs", "model-7")
+    save(work / "out" / "runs", "converted")
+    save(work / "moved", "model", index=b"..user..-keys..")
+    save(work / "weights", "model", index=b"_CHECKPOINTABLE_OBJECT_GRAPH")
+    done = run("src", "-o", "out", "--report", "out/say.json").stderr.splitlines()
+    moving = "to train on from runs, as from 1 more: migrate checkpoint runs runs_moved/ --report"
+    assert done[-2] == f"{moving} out/say.json" and done[-1].startswith("next: ")
+    moving = moving.replace(": ", ": migrate convert src --output out --report convert.json; then ")
+    assert run("src", "-o", "out").stderr.splitlines()[-2] == f"{moving} convert.json"
+    (work / "src" / "shop" / "model.py").write_text("print(1)\n")
+    assert "to train on" not in run("src", "-o", "out").output
 
 
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +110,23 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert written(work / "out") == copied
     assert "not copied: src/data/b.csv, larger than" in done.output
     assert "not copied: src/link.txt, a link to a place outside of the directory" in done.output
+    assert "not copied: src/old.log, which git ignores; give --no-gitignore, or copy or link" in done.output
     runs = [name for name in copied if os.access(work / "out" / name, os.X_OK)]
     assert runs == ["data/fetch.sh", "shop/model.py"]
     assert "next: migrate verify src/train.py out/train.py\n" in done.output
     assert "create_table(" in (work / "out" / "shop" / "tower.py").read_text()
     assert (work / "out" / "train.py").read_text() == TRAIN
+
+
+def test_what_git_ignores_is_not_left_out_in_silence(work: Path) -> None:
+    (work / "src" / ".gitignore").write_text("*.log\n/cache/\n/words/\n.secret\ndata/a.csv\n")
+    for name in ("cache/deep/x.txt", "words/w.txt", ".secret", "__pycache__/x.log"):
+        (work / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / "src" / name).write_text("x")
+    done = run("src", "-o", "out", "--copy-rest")
+    assert "not copied: src/cache/, src/old.log, src/words/ and 1 more, which git ignores" in done.output
+    everything = run("src", "-o", "whole", "--copy-rest", "--no-gitignore")
+    assert "git ignores" not in everything.output and (work / "whole" / "cache" / "deep" / "x.txt").exists()
 
 
 def test_what_copies_the_rest_is_next_as_it_is_typed(work: Path) -> None:

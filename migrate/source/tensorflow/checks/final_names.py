@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.variables.embedding_columns import SHARED
 from migrate.source.tensorflow.facts.variables.table_names import may_act, may_demand_reuse, table_name
 
 #: What a report says where the target cannot do it.
@@ -65,8 +66,12 @@ def name_tables(judgement: Judgement) -> None:
             by_full_name[shared] = name
     bearers = Counter(table.wanted_name for table in judgement.moving)
     for table in judgement.moving:
-        at_run_time = table.creation.target_function or table.creation.naming.at_run_time
-        table.identity = "run time" if at_run_time else "order" if bearers[table.wanted_name] > 1 else "name"
+        if table.creation.target_function == SHARED:
+            table.identity = "shared"
+        elif table.creation.target_function or table.creation.naming.at_run_time:
+            table.identity = "run time"
+        else:
+            table.identity = "order" if bearers[table.wanted_name] > 1 else "name"
 
 
 def take_places(judgement: Judgement) -> None:

@@ -15,6 +15,8 @@ from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 
 RULE = "tf-embedding-column"
 _LAST = ("ckpt_to_load_from", "tensor_name_in_ckpt", "max_norm", "trainable", "use_safe_embedding_lookup")
+#: The runtime's function for columns that share a table.
+SHARED = "shared_embedding_columns"
 #: Symbol -> (its parameters in order, the runtime's function).
 COLUMNS = {
     "feature_column.embedding_column": (
@@ -23,7 +25,7 @@ COLUMNS = {
     ),
     "feature_column.shared_embedding_columns": (
         ("categorical_columns", "dimension", "combiner", "initializer", "shared_embedding_collection_name", *_LAST),
-        "shared_embedding_columns",
+        SHARED,
     ),
 }
 #: Categorical columns of TensorFlow itself; those of its forks may have rows of their own.
