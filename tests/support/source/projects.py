@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -67,6 +67,17 @@ def _name(one: Converted) -> str:
 def verdicts(results: Mapping[str, SourceResult]) -> dict[str, str]:
     """Return table name -> verdict."""
     return {table.name: table.verdict.value for one in results.values() for table in one.tables}
+
+
+def judged(
+    root: Path, files: Mapping[str, str], tables: Mapping[str, str], *says: str, assume: bool = False
+) -> dict[str, SourceResult]:
+    """Write a project and convert it: its tables must get these verdicts, and its findings have these words."""
+    results = convert(write(root, files), assume=assume)
+    assert verdicts(results) == tables, reasons(results)
+    for words in says:
+        assert words in reasons(results)
+    return results
 
 
 def reasons(results: Mapping[str, SourceResult]) -> str:
@@ -133,3 +144,16 @@ def same_training(root: Path, results: Mapping[str, SourceResult], entry: str = 
     losses_after, rows_after, _ = train(changed, start, entry=entry)
     np.testing.assert_allclose(losses_after, losses, rtol=1e-5)
     np.testing.assert_allclose(rows_after, rows, rtol=1e-4, atol=1e-6)
+
+
+def trains_alike(
+    root: Path, files: Mapping[str, str], *, tables: Sequence[str] = ("item",), assume: bool = False
+) -> dict[str, SourceResult]:
+    """Write a project, convert it, and train `main.build()` before and after; return what became of the files.
+
+    All its tables must become dynamic ones, and losses and rows must be those of the original.
+    """
+    results = convert(write(root, files), assume=assume)
+    assert verdicts(results) == dict.fromkeys(tables, "applied"), reasons(results)
+    same_training(root, results)
+    return results

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.source.project.module_resolution import imported_by, imports_of
-from tests.support.source.projects import HEAD, convert, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -47,9 +47,7 @@ COUNT = "def decay():\n    return 0.1 * tf.nn.l2_loss(tf.get_variable('norm', []
 def test_what_an_import_brings_is_seen(form: str, tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + REG})
     assert verdicts(convert(root)) == {"item": "unsupported"}
-    root = write(tmp_path / "q", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + COUNT})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
+    judged(tmp_path / "q", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + COUNT}, {"item": "applied"})
 
 
 @pytest.mark.parametrize("form", [*FORMS.values(), *RELATIVE])
@@ -114,16 +112,14 @@ def test_what_a_text_cannot_name_is_not_related(tmp_path: Path) -> None:
     text = f'{HEAD}{LOAD}NAME = "a"\nplug = importlib.import_module("parts." + NAME)\n{MAIN}'
     text = text.replace("decay()", "plug.ONE")
     files = {"parts/__init__.py": "", "parts/a.py": "ONE = 1.0\n", "main.py": text, "reg.py": HEAD + REG}
-    results = convert(write(tmp_path / "p", files))
-    assert verdicts(results) == {"item": "applied"}
+    judged(tmp_path / "p", files, {"item": "applied"})
 
 
 def test_modules_that_a_package_lists_come_with_its_star(tmp_path: Path) -> None:
     main = HEAD + "from losses import *\n" + MAIN.replace("decay()", "reg.decay()")
     files = {"losses/__init__.py": '__all__ = ["reg"]\n', "losses/reg.py": HEAD + REG, "main.py": main}
     assert verdicts(convert(write(tmp_path / "p", files))) == {"item": "unsupported"}
-    results = convert(write(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}))
-    assert verdicts(results) == {"item": "applied"}
+    judged(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}, {"item": "applied"})
 
 
 SIDES = {

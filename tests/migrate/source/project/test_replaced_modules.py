@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import convert, verdicts, write
+from tests.support.source.projects import judged
 
 MAIN = (
     "import tensorflow.compat.v1 as tf\nimport helpers\nids = tf.placeholder(tf.int64, [None])\n"
@@ -32,8 +32,7 @@ WHOLE = (
     ids=["a class", "a name that is imported", "an object", "by another file"],
 )  # fmt: skip
 def test_what_importers_read_of_a_module_that_is_replaced_is_not_known(tmp_path: Path, main: str, helpers: str) -> None:
-    results = convert(write(tmp_path / "p", {"main.py": main, "helpers.py": helpers}))
-    assert verdicts(results) == {"w": "unsupported"}
+    judged(tmp_path / "p", {"main.py": main, "helpers.py": helpers}, {"w": "unsupported"})
 
 
 def test_a_module_that_another_stands_in_for_changes_nothing(tmp_path: Path) -> None:
@@ -42,5 +41,4 @@ def test_a_module_that_another_stands_in_for_changes_nothing(tmp_path: Path) -> 
         "import sys\nimport numpy\nother = 'pickle6'\nsys.modules['pickle5'] = sys.modules[other] = numpy\n"
         "print(sys.modules[__name__])\n"
     )
-    results = convert(write(tmp_path / "p", {"main.py": head + MAIN, "helpers.py": LOOK}))
-    assert verdicts(results) == {"w": "applied"}
+    judged(tmp_path / "p", {"main.py": head + MAIN, "helpers.py": LOOK}, {"w": "applied"})

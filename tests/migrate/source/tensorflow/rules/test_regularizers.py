@@ -11,7 +11,7 @@ from migrate.report.model import Applicability
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
-from tests.support.source.projects import convert, verdicts, write
+from tests.support.source.projects import convert, judged, verdicts, write
 from tests.support.source.trained import MODEL, SGD, losses, model
 
 pytest.importorskip("tensorflow")
@@ -98,11 +98,9 @@ def test_another_file_that_reads_them(tmp_path: Path) -> None:
     net = f"{HEAD}def net(ids):\n{made}    return e\n"
     main = HEAD + "from net import net\nids = tf.placeholder(tf.int64, [None])\nloss = tf.reduce_sum(net(ids))\n"
     step = "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
-    results = convert(write(tmp_path / "without", {"net.py": net, "main.py": main + step}))
-    assert verdicts(results) == {"w": "applied"}
+    results = judged(tmp_path / "without", {"net.py": net, "main.py": main + step}, {"w": "applied"})
     assert "regularized(" not in results["net.py"].converted
-    results = convert(write(tmp_path / "with", {"net.py": net, "main.py": main + READ + step}))
-    assert verdicts(results) == {"w": "applied"}
+    results = judged(tmp_path / "with", {"net.py": net, "main.py": main + READ + step}, {"w": "applied"})
     assert "regularized(" in results["net.py"].converted
     assert verdicts(convert(write(tmp_path / "clipped", {"net.py": net, "main.py": main + READ + CLIP}))) != {
         "w": "applied"

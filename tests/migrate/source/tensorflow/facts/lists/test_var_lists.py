@@ -157,7 +157,7 @@ TRAIN = (
 
 def test_lists_of_other_files_are_followed(tmp_path: Path) -> None:
     results = convert(write(tmp_path, {"model.py": HEAD + MADE + "P = [W, b]\n" + PARTS, "train.py": TRAIN}))
-    assert verdicts(results) == {"w": "applied", "v": "applied", "t": "applied"}
+    assert verdicts(results) == {"w": "applied", "v": "applied", "t": "applied"}, reasons(results)
     before, found, after = results["train.py"].converted.partition(APART + "get_dense_and_sparse_variable(P)\n")
     assert found
     assert "from runtime import get_dense_and_sparse_variable\n" in before, (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -45,21 +45,10 @@ def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
     text = text.replace('tf.get_variable("other", [8, 4])', "other").replace(
         "    scale", '    other = tf.get_variable("other", [8, 4])\n    scale', 1
     )
-    root = write(tmp_path / "p", {"main.py": text})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied", "other": "applied"}
-    same_training(root, results)
-    write(
-        root,
-        {
-            "main.py": text.replace(
-                "    rows = ",
-                "    tf.cond(ids[0] > 0, lambda: tf.matmul(other, other, transpose_b=True), lambda: 0.0)\n    rows = ",
-            )
-        },
-    )
-    results = convert(root)
-    assert verdicts(results) == {"item": "unsupported", "other": "unsupported"}
+    trains_alike(tmp_path / "p", {"main.py": text}, tables=["item", "other"])
+    product = "    tf.cond(ids[0] > 0, lambda: tf.matmul(other, other, transpose_b=True), lambda: 0.0)\n    rows = "
+    results = convert(write(tmp_path / "q", {"main.py": text.replace("    rows = ", product)}))
+    assert verdicts(results) == {"item": "unsupported", "other": "unsupported"}, reasons(results)
     assert not results["main.py"].changed
 
 
@@ -74,10 +63,7 @@ MOVES = {
 
 @pytest.mark.parametrize(("before", "after"), MOVES.values(), ids=MOVES)
 def test_a_table_that_is_passed_by_python_moves(before: str, after: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": (HEAD + START + UNIT + END).replace(before, after)})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"main.py": (HEAD + START + UNIT + END).replace(before, after)})
 
 
 CONSTRUCTORS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, trains_alike, verdicts, write
 
 MODEL = (
     HEAD
@@ -53,13 +53,10 @@ STAYS = {
 @pytest.mark.parametrize("step", LAMBDAS.values(), ids=LAMBDAS)
 def test_it_becomes_a_function_with_equal_numbers(step: str, tmp_path: Path) -> None:
     pytest.importorskip("tensorflow")
-    root = write(tmp_path / "p", {"main.py": MODEL.replace("STEP", step)})
-    results = convert(root)
-    assert verdicts(results) == {"w": "applied"}, reasons(results)
+    results = trains_alike(tmp_path / "p", {"main.py": MODEL.replace("STEP", step)}, tables=["w"])
     text = results["main.py"].converted
     assert "def train_step(" in text and "minimize" not in text
     assert text.count("# ") == step.count("# ")
-    same_training(root, results)
 
 
 @pytest.mark.parametrize(("step", "words"), STAYS.values(), ids=STAYS)
