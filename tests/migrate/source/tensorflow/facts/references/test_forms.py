@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source.collections_of_tables import DICT, MADE, START, SUM, A, B
-from tests.support.source.converting import STEP, converted, reasons
+from tests.support.source.converting import STEP, converted, moves, reasons, stays
 from tests.support.source.scripts import TRAIN, compare
 
 pytest.importorskip("tensorflow")
@@ -83,9 +83,7 @@ MOVES = {
 
 @pytest.mark.parametrize(("code", "tables"), MOVES.values(), ids=MOVES)
 def test_these_forms_move(code: str, tables: int) -> None:
-    result = converted(START + code + STEP)
-    assert [table.verdict.value for table in result.tables] == ["applied"] * tables, reasons(result)
-    assert not converted(result.converted).changed
+    moves(START + code + STEP, tables)
 
 
 def test_what_moves_is_written_in_place() -> None:
@@ -160,9 +158,7 @@ STAYS = {
 
 @pytest.mark.parametrize(("code", "said"), STAYS.values(), ids=STAYS)
 def test_these_forms_stay(code: str, said: str) -> None:
-    result = converted(START + code + STEP, assume=True)
-    assert not result.changed
-    assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+    stays(START + code + STEP, said, assume=True)
 
 
 def test_each_entry_of_a_dict_of_dicts_is_judged_alone() -> None:

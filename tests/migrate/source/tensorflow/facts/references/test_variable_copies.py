@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source.collections_of_tables import DICT, LIST, MADE, START, SUM, A, B
-from tests.support.source.converting import STEP, converted, reasons
+from tests.support.source.converting import STEP, moves, stays
 
 pytest.importorskip("tensorflow")
 
@@ -49,9 +49,7 @@ MOVES = {
 
 @pytest.mark.parametrize(("code", "tables"), MOVES.values(), ids=MOVES)
 def test_copies_are_followed(code: str, tables: int) -> None:
-    result = converted(START + code + STEP)
-    assert [table.verdict.value for table in result.tables] == ["applied"] * tables, reasons(result)
-    assert not converted(result.converted).changed
+    moves(START + code + STEP, tables)
 
 
 #: Name -> code of which no table moves, and what is said about it.
@@ -78,6 +76,4 @@ STAYS = {
 
 @pytest.mark.parametrize(("code", "said"), STAYS.values(), ids=STAYS)
 def test_these_copies_stay(code: str, said: str) -> None:
-    result = converted(START + code + STEP, assume=True)
-    assert not result.changed
-    assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+    stays(START + code + STEP, said, assume=True)
