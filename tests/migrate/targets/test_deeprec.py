@@ -57,5 +57,4 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
 
 def test_ids_that_are_written_out_are_those_of_its_keys() -> None:
     ids = "[[3, 4], [4, 19]]"
-    result = convert(model(f"out = tf.nn.embedding_lookup(W, {ids})"), "deeprec")
-    assert f"tf.cast({ids}, tf.int64)" in result.converted
+    assert f"tf.cast({ids}, tf.int64)" in convert(model(f"out = tf.nn.embedding_lookup(W, {ids})"), "deeprec").converted

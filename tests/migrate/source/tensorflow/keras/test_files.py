@@ -75,8 +75,7 @@ def test_a_layer_that_another_file_trains_moves(tmp_path: Path) -> None:
 def test_scripts_of_one_model_are_programs_of_their_own(tmp_path: Path) -> None:
     adam = DIRECT["main.py"].replace('"sgd"', '"adam"')
     root = write(tmp_path / "p", {**DIRECT, "main.py": adam, "again.py": adam})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
+    assert verdicts(convert(root)) == {"item": "applied"}
     write(root, {"both.py": "import again\nimport main\n"})
     assert verdicts(convert(root)) == {"item": "suggested"}
 

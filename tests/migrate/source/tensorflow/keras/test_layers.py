@@ -172,8 +172,7 @@ def test_only_the_import_changes(before: str, after: str) -> None:
     name = "Embedding_" if "Embedding_" in before else "Embedding"
     body = f"import tensorflow as tf\nm = tf.keras.Sequential([{name}(9, 4)])\nm.compile('sgd', 'mse')\n"
     tf_line, rest = body.split("\n", 1)
-    result = converted(f"{tf_line}\n{before}{rest}")
-    assert result.converted == f"{tf_line}\n{after}{rest}"
+    assert converted(f"{tf_line}\n{before}{rest}").converted == f"{tf_line}\n{after}{rest}"
 
 
 def test_a_name_with_another_use_stays_imported() -> None:

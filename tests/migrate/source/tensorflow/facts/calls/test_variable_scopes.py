@@ -208,8 +208,7 @@ def test_what_a_table_cannot_follow_stays(text: str, says: str) -> None:
 
 def test_a_vector_with_initial_values_of_its_own_moves() -> None:
     text = VECTOR.format(", initializer=tf.zeros_initializer()") + IN_TWO.format("")
-    result = converted(HEAD + text + TRAIN)
-    assert 'name=scoped_name("w")' in result.converted
+    assert 'name=scoped_name("w")' in converted(HEAD + text + TRAIN).converted
 
 
 def test_other_targets_say_that_they_lack_it() -> None:

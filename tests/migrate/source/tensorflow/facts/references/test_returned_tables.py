@@ -72,5 +72,4 @@ def test_a_table_whose_callers_are_not_clear_stays(
 def test_two_shapes_of_two_tables_that_move_together(tmp_path: Path) -> None:
     """Each name is fixed where the helper is called once; with two callers the name of the variable is not."""
     files = {"helpers.py": HEAD + SHAPES, "main.py": MAIN.format(BOTH + "\n    rows += helpers.embedding(ids)")}
-    results = convert(write(tmp_path / "p", files))
-    assert "applied" in verdicts(results).values()
+    assert "applied" in verdicts(convert(write(tmp_path / "p", files))).values()

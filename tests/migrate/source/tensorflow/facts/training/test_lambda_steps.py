@@ -71,11 +71,9 @@ def test_a_lambda_of_a_class_stays(tmp_path: Path) -> None:
     text = MODEL.replace("STEP", "M.step(loss)").replace(
         "    rate = 0.1\n", "    rate = 0.1\n    class M:\n        step = lambda loss: optimizer.minimize(loss)\n"
     )
-    results = convert(write(tmp_path / "p", {"main.py": text}))
-    assert "applied" not in verdicts(results).values()
+    assert "applied" not in verdicts(convert(write(tmp_path / "p", {"main.py": text}))).values()
 
 
 def test_a_name_of_the_program_is_not_taken(tmp_path: Path) -> None:
     text = MODEL.replace("STEP", LAMBDAS["by keyword"]).replace("    rate = 0.1\n", "    rate = train_step = 0.1\n")
-    results = convert(write(tmp_path / "p", {"main.py": text}))
-    assert "def table_train_step(loss):" in results["main.py"].converted
+    assert "def table_train_step(loss):" in convert(write(tmp_path / "p", {"main.py": text}))["main.py"].converted

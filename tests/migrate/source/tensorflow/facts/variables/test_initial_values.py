@@ -170,8 +170,7 @@ def test_what_a_function_gives_is_called_with_the_shape(call: str) -> None:
 )
 def test_another_function_of_the_shape_stays(function: str) -> None:
     variable = 'W = tf.Variable(pick(kind, 0.1)([9, 4]), name="w")\ne = tf.nn.embedding_lookup(W, ids)\n'
-    result = converted("import numpy as np\n" + HEAD + "from other import helper\n" + function + variable)
-    assert not result.changed
+    assert not converted("import numpy as np\n" + HEAD + "from other import helper\n" + function + variable).changed
 
 
 def test_an_initializer_of_contrib_that_a_function_gives_is_written_out() -> None:
