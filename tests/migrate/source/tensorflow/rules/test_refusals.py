@@ -320,3 +320,15 @@ def test_an_optimizer_is_refused_once_and_for_its_own_reason(made: str) -> None:
     refused = [f for f in result.findings if f.state is State.UNSUPPORTED]
     assert [f.rule for f in refused] == ["tf-optimizer"]
     assert refused[0].action
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "with graph.gradient_override_map(MAP):\n    y = tf.identity(x)\n",
+        "opened = graph.gradient_override_map\n",
+        "graph._kernel_label_map(MAP)\n",
+    ],
+)
+def test_tables_of_a_program_with_other_gradients_stay(scope: str) -> None:
+    stays(HEAD + MADE + LOOKUP + scope + STEP, "a table has ops of its own")
