@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("tensorflow")
+from tests.support.source.converting import reasons
+from tests.support.source.idiom_runner import compare, model
+from tests.support.targets.conversion import convert
 from tests.support.targets.facades import deeprec_installed
-from tests.support.targets.runner import compare, convert, model, words
 
-WIDE = (
-    "wide = tf.SparseTensor(tf.stack([sparse.indices[:, 0], sparse.values], 1), tf.linspace(-1.0, 2.0, 8), [6, 20])\n"
-)
+WIDE = "wide = tf.SparseTensor(tf.stack([sparse.indices[:, 0], sparse.values], 1), tf.linspace(-1.0, 2.0, tf.size(sparse.values)), [6, 20])\n"
 BODIES = {
     "lookup": "out = tf.nn.embedding_lookup(W, ids)",
     "ids of int32": 'out = tf.nn.embedding_lookup(W, pairs, partition_strategy="div", name="e")',
@@ -51,7 +51,7 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
     text = model(body)
     result = convert(text, "deeprec", assume=True)
     assert result.converted == text
-    assert says in words(result)
+    assert says in reasons(result)
     assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
 
 
