@@ -10,7 +10,10 @@ from tests.support.source.idiom_runner import compare, model
 from tests.support.targets.conversion import convert
 from tests.support.targets.facades import deeprec_installed
 
-WIDE = "wide = tf.SparseTensor(tf.stack([sparse.indices[:, 0], sparse.values], 1), tf.linspace(-1.0, 2.0, tf.size(sparse.values)), [6, 20])\n"
+WIDE = (
+    "places = tf.stack([sparse.indices[:, 0], sparse.values], 1)\n"
+    "wide = tf.SparseTensor(places, tf.linspace(-1.0, 2.0, tf.size(sparse.values)), [6, 20])\n"
+)
 BODIES = {
     "lookup": "out = tf.nn.embedding_lookup(W, ids)",
     "ids of int32": 'out = tf.nn.embedding_lookup(W, pairs, partition_strategy="div", name="e")',

@@ -17,6 +17,7 @@ from migrate.report.model import State
 from migrate.source.driver.run import Converted, convert_paths
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
+from tests.support.table_rows import load
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 #: A model with one `Embedding` layer; NAME stands for its class and the layer.
@@ -126,12 +127,11 @@ def _load(session: Any, start: dict[str, Any]) -> None:
 
     from runtime.table.create import tables
 
-    for variable in tf.trainable_variables():
-        variable.load(start[variable.op.name], session)
-    for table in tables():
-        rows = next(value for name, value in start.items() if name.replace("/", "_") == table.table_name)
-        rows = rows.reshape(len(rows), -1)
-        session.run(table.import_rows(np.arange(len(rows), dtype=np.int64), rows))
+    made = {table.table_name: table for table in tables()}
+    variables = {variable.op.name: variable for variable in tf.trainable_variables()}
+    named = {name if name in variables else name.replace("/", "_"): value for name, value in start.items()}
+    assert set(named) == {*made, *variables}
+    load(session, named, made, variables)
 
 
 def same_training(root: Path, results: Mapping[str, SourceResult], entry: str = "main") -> None:

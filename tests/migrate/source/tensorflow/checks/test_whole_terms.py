@@ -66,7 +66,7 @@ def trained(text: str, count: int = 30) -> tuple[Side, Side]:
 
 def fed(count: int) -> list[dict[str, Any]]:
     """Return batches; rows that only the last ones name wait for them."""
-    given = [{"user": user, "item": item, "label": label} for user, item, label in batches(count)]
+    given = batches(count)
     for one in given[: -count // 5]:
         one["user"], one["item"] = one["user"] % 30, one["item"] % 25
     return given
