@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import rewriter
 from migrate.cli.main import cli
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import measure
+from tests.support.programs import imported
 from tests.support.source.converting import HEAD
 
 tf = pytest.importorskip("tensorflow")
@@ -90,14 +90,6 @@ NAMED = (
 )
 
 
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("program", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def migrate(*arguments: str) -> str:
     result = CliRunner().invoke(cli, list(arguments))
     assert result.exit_code == 0, (result.output, result.exception)
@@ -114,7 +106,7 @@ def converted(folder: Path, program: str) -> tuple[Path, Path]:
 
 @PROGRAMS
 def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path, program: str) -> None:
-    original, free = map(load, converted(tmp_path, program))
+    original, free = map(imported, converted(tmp_path, program))
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     original.run(60, saved=old)
     output = migrate("checkpoint", old, new, "--report", str(tmp_path / "r.json"))
@@ -129,7 +121,7 @@ def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path, prog
 
 def test_buckets_are_read_by_their_names_as_before(tmp_path: Path) -> None:
     """The rewriter gives them, too, and ids part all the same."""
-    original, free = map(load, converted(tmp_path, NAMED))
+    original, free = map(imported, converted(tmp_path, NAMED))
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     original.run(60, saved=old)
     migrate("checkpoint", old, new, "--report", str(tmp_path / "r.json"))
@@ -273,14 +265,14 @@ def check(before: Any, moved: Any, after: Any, answers: Any) -> None:
 
 @ESTIMATORS
 def test_by_conversion_of_source_and_checkpoint(folder: Path) -> None:
-    original = load(folder / "train.py")
+    original = imported(folder / "train.py")
     trained = original.model("run")
     trained.train(original.batches)
     before = original.predicted(trained)
     migrate("convert", "train.py", "-o", "out", "--unbucket", "all", "--report", "r.json")
     text = next((folder / "out").rglob("train.py"))
     assert "num_oov_buckets=Buckets(BUCKETS, WORDS).widest" in text.read_text()
-    free = load(text)
+    free = imported(text)
     free.model("like").train(free.batches, max_steps=1)  # which has the name of the column's table
     like, old = (tf.train.latest_checkpoint(name) for name in ("like", "run"))
     migrate("checkpoint", old, "moved/model.ckpt-50", "--report", "r.json", "--like", like)
@@ -295,7 +287,7 @@ def test_by_conversion_of_source_and_checkpoint(folder: Path) -> None:
 @ESTIMATORS
 def test_by_the_graph(folder: Path) -> None:
     """`migrate run` installs the same."""
-    original = load(folder / "train.py")
+    original = imported(folder / "train.py")
     trained = original.model("run")
     trained.train(original.batches)
     before = original.predicted(trained)
