@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,6 +159,15 @@ def diagonal(cases: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
             place = place * count + turn % count
         chosen.append(cases[place])
     return chosen
+
+
+@pytest.fixture
+def graph() -> Iterator[Any]:
+    """A fresh default graph of TensorFlow."""
+    import tensorflow
+
+    with tensorflow.Graph().as_default() as fresh:
+        yield fresh
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,7 @@
-"""The graph fixture; the functions that tests import are in runtime_helpers.py."""
+"""TensorFlow says nothing of what it deprecates, which every graph of version 1 is full of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 import tensorflow as tf
 
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
-
-
-@pytest.fixture
-def graph() -> Iterator[tf.Graph]:
-    """A fresh default graph."""
-    with tf.Graph().as_default() as fresh:
-        yield fresh

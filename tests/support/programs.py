@@ -1,14 +1,25 @@
-"""Programs that start others: they end in time, and nothing that they started lives on."""
+"""Programs that are imported from a file, and those that start others, of which nothing lives on."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+
+def imported(path: Path, name: str = "program") -> Any:
+    """Return a file as a module, which no other import finds."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def run(

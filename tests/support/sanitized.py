@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.paths import ROOT
+from tests.support.programs import imported
 
 HERE = ROOT / "tests" / "runtime" / "native" / "store"
 
@@ -21,11 +22,7 @@ HERE = ROOT / "tests" / "runtime" / "native" / "store"
 @functools.cache
 def setup() -> Any:
     """Return setup.py as a module: it compiles the library. It imports setuptools, which not each environment has."""
-    spec = importlib.util.spec_from_file_location("setup", ROOT / "setup.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported(ROOT / "setup.py", "setup")
 
 
 def build(sanitizers: str, tests: Sequence[Path]) -> Path:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from migrate.report.model import Comparison
+from migrate.report.model import Comparison, Verification
 from migrate.report.table_names import tables_of
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
+from migrate.verify.pair import verify
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure
+
+STEPS = Settings(steps=4)
 
 
 def measured(
@@ -43,3 +46,22 @@ def followed(pair: Pair, folder: Path, text: str, change: tuple[str, str]) -> Pa
     path = folder / "broken.py"
     path.write_text(text.replace(*change))
     return follow(pair.recorded, str(path))
+
+
+def verified(folder: Path, original: str, converted: str, settings: Settings = STEPS) -> Verification:
+    """Write two programs into a folder of their own each and verify the second against the first."""
+    paths = [folder / side / "train.py" for side in ("original", "converted")]
+    for path, text in zip(paths, (original, converted), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return verify(str(paths[0]), str(paths[1]), None, settings)
+
+
+def unequal(found: Verification) -> list[Comparison]:
+    """Return what is not equal in a proof."""
+    return [one for one in found.comparisons if one.verdict != "equal"]
+
+
+def differing(found: Verification) -> set[str]:
+    """Return the stages of a proof in which something differs."""
+    return {one.stage for one in found.comparisons if one.verdict == "differs"}

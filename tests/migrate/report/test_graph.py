@@ -1,11 +1,13 @@
-"""A graph rewrite as a report: its findings, drawings and ids; damaged and hostile records; the commands on it."""
+"""Reports of graphs: what they say of a program, and of a file, where no line is known."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +15,14 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.report import writers
+from migrate.report.graph_file import file_report
 from migrate.report.graph_record import read_record
+from migrate.report.model import State
 from rewriter import rewrite
+from rewriter.graph.files import read_graph
+from rewriter.graph.view import GraphView
 from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 from rewriter.proof.result import Compared, Proof
 from rewriter.record import record
 
@@ -96,3 +103,39 @@ def test_adam_of_a_term_over_all_rows_is_called_adam() -> None:
     assert report.tables[0].optimizer == "adam"
     assert "trained by adam" in report.findings[0].reason
     assert "lazy" not in plan.to_json().replace('"rule": "lazy_adam"', "")  # the name of the engine's rule
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A SavedModel of TensorFlow 1 with one table."""
+    with tf.Graph().as_default():
+        ids = v1.placeholder(tf.int64, [None])
+        rows = v1.nn.embedding_lookup(v1.get_variable("user", [10, 4], use_resource=True), ids)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"ids": ids}, {"rows": rows})
+    return tmp_path / "saved"
+
+
+def plan_of(saved: Path) -> Plan:
+    return make_plan(GraphView(read_graph(saved)))
+
+
+@pytest.mark.parametrize(("written", "state"), [(None, State.AVAILABLE), ("out", State.APPLIED)])
+def test_one_graph(saved: Path, written: str | None, state: State) -> None:
+    report = file_report(str(saved), {"serve": plan_of(saved)}, written, "migrate graph saved")
+    page, text = (writers.render(report, suffix) for suffix in (".html", ".txt"))
+    (finding,) = report.findings
+    assert (finding.state, finding.table, finding.location.path) == (state, "user", saved.as_posix())
+    assert report.inputs[0].sha256 == hashlib.sha256((saved / "saved_model.pb").read_bytes()).hexdigest()
+    assert [stage.state for stage in report.stages] == ["ok", "ok" if written else "not run"]
+    assert "<svg" in page
+    assert "line 0" not in page + text
+
+
+def test_several_graphs_are_told_apart_by_their_tags(saved: Path) -> None:
+    plans = {"serve": plan_of(saved), "train": plan_of(saved)}
+    report = file_report(str(saved), plans, None, "migrate graph saved")
+    assert [finding.location.scope for finding in report.findings] == ["graph tagged serve", "graph tagged train"]
+    assert len(report.tables) == 2
+    assert report.stages[0].message.count("1 of 1 variable looked up can be converted") == 2

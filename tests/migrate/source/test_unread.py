@@ -10,7 +10,7 @@ from migrate.source.driver.result_cache import Cache
 from migrate.source.driver.run import How, convert_paths
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
-from tests.support.source.projects import HEAD, convert, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, same_training, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -82,10 +82,7 @@ def test_a_computed_import_is_a_doubt_of_what_runs_with_it(tmp_path: Path) -> No
     results = convert(root, assume=True)
     assert verdicts(results) == {"item": "applied"}
     same_training(root, results)
-    root = write(tmp_path / "q", {"main.py": HEAD + MAIN.format(term=""), **files})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    same_training(root, results)
+    trains_alike(tmp_path / "q", {"main.py": HEAD + MAIN.format(term=""), **files})
 
 
 RUN = MAIN.format(term="") + "def run():\n    return build()\n"

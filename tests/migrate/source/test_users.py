@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, reasons, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -61,15 +61,9 @@ def test_a_single_model_and_its_runner(tmp_path: Path) -> None:
         HEAD + "from model import Model\n", ""
     )
     runner = "from main import build\ndef go(session):\n    return session.run(build()['train_op'])\n"
-    root = write(tmp_path / "p", {"main.py": alone, "run.py": runner})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"main.py": alone, "run.py": runner})
     fetch = (
         "from main import Model\ndef go(session, ids):\n    model = Model(ids, ids)\n    session.graph.finalize()\n"
         "    return session.run(model.item)\n"
     )
-    write(root, {"fetch.py": fetch})
-    results = convert(root)
-    assert verdicts(results) == {"item": "unsupported"}
-    assert "fetch.py:5" in reasons(results)
+    judged(tmp_path / "p", {"fetch.py": fetch}, {"item": "unsupported"}, "fetch.py:5")

@@ -1,4 +1,4 @@
-"""Ways in which a value travels: which of them the converter follows, by kind of value (ways.tsv).
+"""Ways in which a value travels, or a layer of Keras: which of them the converter follows (ways.tsv).
 
 A value that was followed and is no longer is a loss. One that is followed anew is written into the file, so that the
 gain is seen: `python -m tests.support.source.ways > tests/migrate/source/ways.tsv`.
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.source.ways import ALL, FIRST, GENERAL, KINDS, MORE, Way, recorded, verdicts
+from tests.support.source.ways import ALL, FIRST, GENERAL, KINDS, MORE, Way, converts, recorded, verdicts
+from tests.support.source.ways_of_layers import FOLLOWED, SINKS, followed, programs
 
 
 class Value:
@@ -55,3 +56,18 @@ def compare(ways: Sequence[Way]) -> None:
         if before != after
     ]
     assert not changed, "\n".join(sorted(changed))
+
+
+def test_the_first_ways_are_followed() -> None:
+    names = followed(FIRST)
+    assert len(names) == FOLLOWED, {way.name for way in FIRST} - {*names}
+
+
+def test_a_sample_of_the_programs_stays() -> None:
+    every = 4 * len(SINKS) + 1  # no common divisor with the number of uses: all of them are in the sample
+    assert [(way, sink) for way, sink, text in [*programs()][::every] if converts(text)] == []
+
+
+@pytest.mark.soak
+def test_all_programs_stay() -> None:
+    assert [(way, sink) for way, sink, text in programs() if converts(text)] == []

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("tensorflow")
+from tests.support.source.converting import reasons
+from tests.support.source.idiom_runner import compare, model
+from tests.support.targets.conversion import convert
 from tests.support.targets.facades import deeprec_installed
-from tests.support.targets.runner import compare, convert, model, words
 
 WIDE = (
-    "wide = tf.SparseTensor(tf.stack([sparse.indices[:, 0], sparse.values], 1), tf.linspace(-1.0, 2.0, 8), [6, 20])\n"
+    "places = tf.stack([sparse.indices[:, 0], sparse.values], 1)\n"
+    "wide = tf.SparseTensor(places, tf.linspace(-1.0, 2.0, tf.size(sparse.values)), [6, 20])\n"
 )
 BODIES = {
     "lookup": "out = tf.nn.embedding_lookup(W, ids)",
@@ -51,11 +54,10 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
     text = model(body)
     result = convert(text, "deeprec", assume=True)
     assert result.converted == text
-    assert says in words(result)
+    assert says in reasons(result)
     assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
 
 
 def test_ids_that_are_written_out_are_those_of_its_keys() -> None:
     ids = "[[3, 4], [4, 19]]"
-    result = convert(model(f"out = tf.nn.embedding_lookup(W, {ids})"), "deeprec")
-    assert f"tf.cast({ids}, tf.int64)" in result.converted
+    assert f"tf.cast({ids}, tf.int64)" in convert(model(f"out = tf.nn.embedding_lookup(W, {ids})"), "deeprec").converted

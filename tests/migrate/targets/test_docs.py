@@ -16,8 +16,8 @@ import tensorflow as tf
 
 from runtime.compat import deeprec, sok
 from tests.support.standins import mx_rec
+from tests.support.targets.conversion import convert
 from tests.support.targets.programs import SESSION, program
-from tests.support.targets.runner import convert
 
 PAGE = ROOT / "docs" / "convert" / "targets.md"
 SECTION = PAGE.read_text(encoding="utf-8").split("\n## One program, four targets\n")[1]

@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from migrate.report.model import State
+from tests.support.source.converting import reasons
 from tests.support.standins import mx_rec
+from tests.support.targets.conversion import convert
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
-from tests.support.targets.runner import convert, words
 
 KINDS = {"session": SESSION, "monitored": MONITORED, "estimator": ESTIMATOR}
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -21,7 +22,7 @@ def trained(text: str, directory: Path, **switches: object) -> tuple[list[float]
     """Return the losses of a program, and those of its conversion over the façade."""
     result = convert(text, "rec_sdk", assume=True, **switches)
     moved = {table.name: table.verdict for table in result.tables}
-    assert moved == {"user": State.APPLIED, "bias": State.APPLIED}, words(result)
+    assert moved == {"user": State.APPLIED, "bias": State.APPLIED}, reasons(result)
     want = run_program(text, directory)
     with mx_rec.installed() as state:
         got = run_program(result.converted, directory)
@@ -59,7 +60,7 @@ def test_hooks_stand_in_front_of_others() -> None:
 
 def test_a_lookup_is_told_whether_it_trains() -> None:
     text = program(ESTIMATOR)
-    assert "`mode` is not available here" in words(convert(text, "rec_sdk"))
+    assert "`mode` is not available here" in reasons(convert(text, "rec_sdk"))
     inside = text.split("\nclass Keep")[0].replace("network(features, labels)", "model_fn(features, labels, mode)")
     inside = inside.replace("    return tf.reduce_mean((out - labels) ** 2)\n", "") + (
         "    loss = tf.reduce_mean((out - labels) ** 2)\n    op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
@@ -69,13 +70,13 @@ def test_a_lookup_is_told_whether_it_trains() -> None:
     assert convert(inside, "rec_sdk").converted == inside
     result = convert(inside, "rec_sdk", assume=True)
     assert "is_train=mode == tf.estimator.ModeKeys.TRAIN, modify_graph=True" in result.converted
-    assert "evaluation reads zeros for ids that training has not seen" in words(result)
+    assert "evaluation reads zeros for ids that training has not seen" in reasons(result)
 
 
 def test_a_one_shot_iterator_wants_a_prefetch() -> None:
     text = program(MONITORED)
-    assert "does not end with `.prefetch`" not in words(convert(text, "rec_sdk"))
-    assert "does not end with `.prefetch`" in words(convert(text.replace(".prefetch(1)", ""), "rec_sdk"))
+    assert "does not end with `.prefetch`" not in reasons(convert(text, "rec_sdk"))
+    assert "does not end with `.prefetch`" in reasons(convert(text.replace(".prefetch(1)", ""), "rec_sdk"))
 
 
 def test_switches_become_arguments() -> None:
@@ -86,7 +87,7 @@ def test_switches_become_arguments() -> None:
         '{"access_threshold": 2, "eviction_threshold": 3600}', "hooks=[GraphModifierHook(), EvictHook(",
     ):  # fmt: skip
         assert part in result.converted, part
-    assert "ASCEND_TIMESTAMP" in words(result)
+    assert "ASCEND_TIMESTAMP" in reasons(result)
     assert convert(program(MONITORED), "rec_sdk", assume=True, cache_mode="DDR").converted == program(MONITORED)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from migrate.report.model import State
+from tests.support.targets.conversion import convert
 from tests.support.targets.programs import ESTIMATOR, MONITORED, SESSION, program, run_program
-from tests.support.targets.runner import convert
 
 #: Switches that leave the values as they are while no id is rare and no row is old.
 SAME = {

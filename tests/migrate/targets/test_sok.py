@@ -11,9 +11,10 @@ pytest.importorskip("tensorflow")
 import tensorflow as tf
 
 from migrate.report.model import Applicability, State
+from tests.support.source.converting import reasons
+from tests.support.targets.conversion import convert
 from tests.support.targets.facades import sok_installed
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
-from tests.support.targets.runner import convert, words
 
 STEPS = {"minimize": {}, "clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
 #: The lookup of the programs, in other forms.
@@ -35,7 +36,7 @@ PRODUCTS = {
 def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias")) -> None:
     """Show that a program and its conversion over the façade have the same losses."""
     result = convert(text, "sok", assume=True)
-    assert {table.name for table in result.tables if table.verdict is State.APPLIED} == {*moved}, words(result)
+    assert {table.name for table in result.tables if table.verdict is State.APPLIED} == {*moved}, reasons(result)
     want = run_program(text, directory)
     with sok_installed():
         got = run_program(result.converted, directory)
@@ -64,7 +65,7 @@ def test_it_trains_as_before(step: dict[str, str], tmp_path: Path) -> None:
 def test_a_program_that_reads_whole_variables_keeps_the_tables(text: str, reader: str) -> None:
     """SOK's variables then raise, or are saved without their rows."""
     result = convert(text, "sok", assume=True)
-    assert result.converted == text and f"`{reader}` reads every variable" in words(result)
+    assert result.converted == text and f"`{reader}` reads every variable" in reasons(result)
     listed = text.replace("Saver()", 'Saver([tf.get_variable("kernel", [8, 1])], max_to_keep=1)')
     assert (convert(listed, "sok", assume=True).converted != listed) == (listed != text)
 
@@ -73,9 +74,9 @@ def test_a_product_is_written_in_its_own_form() -> None:
     text = program(SESSION)
     one_hot = convert(text.replace("    rows = " + DENSE, PRODUCTS["one-hot"]), "sok", assume=True)
     assert 'sok.all2all_dense_embedding(W, tf.reshape(tf.cast(features["ids"], tf.int64), [-1]))' in one_hot.converted
-    assert "lies in [0, rows)" in words(one_hot)
+    assert "lies in [0, rows)" in reasons(one_hot)
     result = convert(text.replace("    rows = " + DENSE, PRODUCTS["sparse"]), "sok")
-    assert "in the order of its rows" in words(result)
+    assert "in the order of its rows" in reasons(result)
     (user,) = [table for table in result.tables if table.name == "user"]
     assert user.verdict is State.SUGGESTED
 
@@ -103,7 +104,7 @@ def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str)
     result = convert(text, "sok", assume=True)
     (user,) = [table for table in result.tables if table.name == "user"]
     assert user.verdict is State.UNSUPPORTED
-    assert says in words(result)
+    assert says in reasons(result)
 
 
 @pytest.mark.parametrize(

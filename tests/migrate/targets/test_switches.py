@@ -8,8 +8,8 @@ pytest.importorskip("tensorflow")
 from migrate.errors import MigrateError
 from migrate.targets import NAMES
 from migrate.targets.switches import FLAGS, KEYS, MODES
+from tests.support.targets.conversion import convert
 from tests.support.targets.programs import MONITORED, SESSION, program
-from tests.support.targets.runner import convert
 
 #: Values of each switch that are not its default.
 _VALUES: dict[str, tuple[object, ...]] = {

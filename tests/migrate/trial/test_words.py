@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -143,12 +143,6 @@ def test_a_python_without_the_rewriter_is_an_error(monkeypatch: pytest.MonkeyPat
 
 v1 = tf.compat.v1
 BUCKETS = 5
-
-
-@pytest.fixture
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as fresh:
-        yield fresh
 
 
 def test_lookups_of_words_that_share_a_row(graph: tf.Graph) -> None:

@@ -11,6 +11,8 @@ from migrate.source.settings.options import Options
 from migrate.verify import pair
 from migrate.verify.settings import Settings
 from tests.support.paddle.drawn_programs import files
+from tests.support.source.projects import write
+from tests.support.verified import unequal
 
 SHORT = (1, 4)
 pytestmark = pytest.mark.paddle
@@ -19,16 +21,14 @@ pytestmark = pytest.mark.paddle
 def check(seed: int, folder: Path) -> None:
     original, converted = folder / "original", folder / "converted"
     for place in (original, converted):
-        place.mkdir()
-        for name, text in files(seed).items():
-            (place / name).write_text(text, encoding="utf-8")
+        write(place, files(seed))
     for one in convert_paths([str(original)], Options()):
         assert not one.result.remains, one.result.findings
         for path, data in one.outputs(everything=True).items():
             (converted / path).write_bytes(data)
     found = pair.verify(str(original / "train.py"), str(converted / "train.py"), None, Settings(steps=12))
     assert {comparison.stage for comparison in found.comparisons} == {"initial", "loss", "gradient", "step"}
-    assert [comparison for comparison in found.comparisons if comparison.verdict != "equal"] == []
+    assert unequal(found) == []
 
 
 @pytest.mark.parametrize("seed", SHORT)

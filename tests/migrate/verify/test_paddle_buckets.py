@@ -13,6 +13,7 @@ from migrate.source.paddle import folder
 from migrate.verify import pair
 from migrate.verify.settings import Settings
 from tests.support.paths import ROOT
+from tests.support.verified import differing, verified
 
 pytestmark = pytest.mark.paddle
 
@@ -45,13 +46,6 @@ for seed in range(3):
 """
 FREES = "from runtime.compat.paddle import install\ninstall(unbucket=True)\n"
 CLIP = "Momentum(0.05, grad_clip=nn.ClipGradByGlobalNorm(1e-3), "
-
-
-def verified(folder: Path, original: str, converted: str) -> Verification:
-    first, second = folder / "train.py", folder / "free.py"
-    first.write_text(original, encoding="utf-8")
-    second.write_text(converted, encoding="utf-8")
-    return pair.verify(str(first), str(second), None, Settings(steps=4))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +87,7 @@ def test_the_first_step_without_buckets_is_the_originals(
 def test_another_program_without_buckets_differs(before: str, after: str, wrong: str, tmp_path: Path) -> None:
     assert before in BUCKETED
     found = verified(tmp_path, BUCKETED, FREES + BUCKETED.replace(before, after))
-    assert wrong in {one.stage for one in found.comparisons if one.verdict == "differs"}
+    assert wrong in differing(found)
 
 
 def test_another_number_of_buckets_is_said(tmp_path: Path) -> None:
@@ -195,16 +189,8 @@ def test_the_first_steps_of_a_folder_without_buckets_are_the_originals(clip: str
     assert any("each id of `items.weight` has a row of its own" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "wrong"),
-    [
-        ("divided(items, 31)", "divided(items + 1, 31)", "forward"),
-    ],
-    ids=["other buckets"],
-)
-def test_another_folder_without_buckets_differs(before: str, after: str, wrong: str, tmp_path: Path) -> None:
-    found = proven(tmp_path, before, after)
-    assert wrong in {one.stage for one in found.comparisons if one.verdict == "differs"}
+def test_another_folder_without_buckets_differs(tmp_path: Path) -> None:
+    assert "forward" in differing(proven(tmp_path, "divided(items, 31)", "divided(items + 1, 31)"))
 
 
 def test_a_static_model_without_buckets_is_the_original_for_a_step(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.verify import pair
 from migrate.verify.settings import Settings
+from tests.support.source.projects import write
+from tests.support.verified import differing, unequal, verified
 
 pytestmark = pytest.mark.paddle
 
@@ -141,27 +143,21 @@ for step, (user, items, rating) in enumerate(DataLoader(Ratings(), batch_size=8)
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_makes_the_steps_that_it_makes_in_paddle(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(HEAD + PROGRAMS[name], encoding="utf-8")
-    found = pair.verify(str(path), str(path), None, Settings(steps=8))
+    program = HEAD + PROGRAMS[name]
+    found = verified(tmp_path, program, program, Settings(steps=8))
     assert {comparison.stage for comparison in found.comparisons} == {"initial", "loss", "gradient", "step"}
-    assert [comparison for comparison in found.comparisons if comparison.verdict != "equal"] == []
+    assert unequal(found) == []
 
 
 def test_another_initializer_another_rate_and_another_loss_are_found(tmp_path: Path) -> None:
-    original, other = tmp_path / "train.py", tmp_path / "other.py"
     text = HEAD + PROGRAMS["a model that is fitted"]
-    original.write_text(text, encoding="utf-8")
     changes = {"Adagrad(0.1": "Adagrad(0.11", "nn.MSELoss()": "nn.L1Loss()"}
     changes["padding_idx=0"] = "padding_idx=0, weight_attr=nn.initializer.Uniform(-0.3, 0.3)"
     changed = text
     for before, after in changes.items():
         changed = changed.replace(before, after)
-    other.write_text(changed, encoding="utf-8")
-    found = pair.verify(str(original), str(other), None, Settings(steps=3))
-    assert {"initial", "loss", "gradient", "step"} <= {
-        one.stage for one in found.comparisons if one.verdict == "differs"
-    }
+    found = verified(tmp_path, text, changed, Settings(steps=3))
+    assert {"initial", "loss", "gradient", "step"} <= differing(found)
 
 
 CANCELS = """
@@ -178,26 +174,20 @@ for x in DataLoader(data, batch_size=16):
 
 
 def test_float64_tells_what_cancels_in_the_original(tmp_path: Path) -> None:
-    original, other = tmp_path / "train.py", tmp_path / "other.py"
-    original.write_text(HEAD + CANCELS, encoding="utf-8")
-    variance = "(out * out).mean() - out.mean() ** 2"
-    other.write_text(HEAD + CANCELS.replace(variance, "((out - out.mean()) ** 2).mean()"), encoding="utf-8")
-    found = pair.verify(str(original), str(other), None, Settings(steps=4))
-    assert [one for one in found.comparisons if one.verdict != "equal"] == []
+    text, variance = HEAD + CANCELS, "(out * out).mean() - out.mean() ** 2"
+    found = verified(tmp_path, text, text.replace(variance, "((out - out.mean()) ** 2).mean()"))
+    assert unequal(found) == []
     assert "as the original in float64" in next(one.note for one in found.comparisons if one.stage == "loss")
-    other.write_text(HEAD + CANCELS.replace(variance, "((out - out.mean()) ** 2).mean() * 1.1"), encoding="utf-8")
-    found = pair.verify(str(original), str(other), None, Settings(steps=4))
-    assert "loss" in {one.stage for one in found.comparisons if one.verdict == "differs"}
+    found = verified(tmp_path, text, text.replace(variance, "((out - out.mean()) ** 2).mean() * 1.1"))
+    assert "loss" in differing(found)
 
 
 def test_a_program_that_goes_another_way_in_float64_has_no_reference(tmp_path: Path) -> None:
-    original, other = tmp_path / "train.py", tmp_path / "other.py"
     wide = "if paddle.get_default_dtype() == 'float64':\n        loss.backward(retain_graph=True)\n    loss.backward()"
-    original.write_text(HEAD + CANCELS.replace("loss.backward()", wide), encoding="utf-8")
-    other.write_text(HEAD + CANCELS.replace("SGD(0.05", "SGD(0.1"), encoding="utf-8")
-    found = pair.verify(str(original), str(other), None, Settings(steps=4))
+    text = HEAD + CANCELS
+    found = verified(tmp_path, text.replace("loss.backward()", wide), text.replace("SGD(0.05", "SGD(0.1"))
     assert "no float64 reference, because the original makes other steps in float64" in found.notes
-    assert "step" in {one.stage for one in found.comparisons if one.verdict == "differs"}
+    assert "step" in differing(found)
 
 
 TOOL = """
@@ -229,29 +219,23 @@ def test_paths_are_those_of_the_working_directory_and_of_each_program(
     argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for root, rate in (("repository", "0.5"), ("converted", "0.25")):
-        for file, text in {"tools/trainer.py": TOOL, "models/m/net.py": NET, "models/m/rate.txt": rate}.items():
-            path = tmp_path / root / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        write(tmp_path / root, {"tools/trainer.py": TOOL, "models/m/net.py": NET, "models/m/rate.txt": rate})
     monkeypatch.chdir(tmp_path / "repository")
     (tmp_path / "repository" / "train").mkdir()  # a word that is no path
     settings = Settings(steps=2, arguments=("train", argument))
     found = pair.verify("tools/trainer.py", str(tmp_path / "converted" / "tools" / "trainer.py"), None, settings)
-    assert {one.stage for one in found.comparisons if one.verdict == "differs"} == {"step"}
-    (tmp_path / "converted" / "models" / "m" / "rate.txt").write_text("0.5", encoding="utf-8")
+    assert differing(found) == {"step"}
+    write(tmp_path / "converted", {"models/m/rate.txt": "0.5"})
     found = pair.verify("tools/trainer.py", str(tmp_path / "converted" / "tools" / "trainer.py"), None, settings)
-    assert [one for one in found.comparisons if one.verdict != "equal"] == []
+    assert unequal(found) == []
 
 
 def test_the_converted_program_has_the_data_of_the_original_and_its_own_modules(tmp_path: Path) -> None:
     tool = (
         "import sys\nimport paddle\nsys.path.append('..')\nimport net\nnet.train(float(open('rate').read()), 'train')\n"
     )
-    files = {"a/tools/rate": "0.5", "a/tools/tool.py": tool, "b/tools/tool.py": tool}
-    files |= {"a/net.py": NET, "b/net.py": NET}
-    for file, text in files.items():
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text(text, encoding="utf-8")
+    write(tmp_path, {"a/tools/rate": "0.5", "a/tools/tool.py": tool, "b/tools/tool.py": tool})
+    write(tmp_path, {"a/net.py": NET, "b/net.py": NET})
     pairs = [str(tmp_path / side / "tools" / "tool.py") for side in "ab"]
     assert pair.verify(*pairs, None, Settings(steps=2)).passed
     (tmp_path / "b" / "net.py").write_text(NET.replace("SGD(rate", "SGD(2 * rate"), encoding="utf-8")
@@ -269,10 +253,8 @@ def test_batches_that_are_others_in_each_run_are_no_difference(tmp_path: Path) -
 
 
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(HEAD, encoding="utf-8")
     with pytest.raises(MigrateError, match="ends without a step of an optimizer; give the file that trains"):
-        pair.verify(str(path), str(path), None, Settings(steps=2))
+        verified(tmp_path, HEAD, HEAD)
 
 
 KINK = """
@@ -304,9 +286,6 @@ for x in DataLoader(np.arange(1.0, 9.0, dtype="float32"), batch_size=2):
 def test_a_relu_that_opens_by_a_last_place_is_one_of_the_originals_own(
     before: str, after: str, verdicts: set[str], tmp_path: Path
 ) -> None:
-    original, converted = tmp_path / "train.py", tmp_path / "other.py"
-    original.write_text(HEAD + KINK, encoding="utf-8")
-    converted.write_text(HEAD + KINK.replace(before, after), encoding="utf-8")
-    found = pair.verify(str(original), str(converted), None, Settings(steps=4))
+    found = verified(tmp_path, HEAD + KINK, HEAD + KINK.replace(before, after))
     assert {one.verdict for one in found.comparisons if one.stage == "gradient"} == verdicts
     assert any("with its weights moved by a last place" in note for note in found.notes) == (verdicts == {"equal"})

@@ -13,6 +13,7 @@ from migrate.source.settings.options import Options
 from migrate.source.tensorflow.convert import convert
 from migrate.verify import pair
 from migrate.verify.settings import Settings
+from tests.support.source.projects import write
 
 SETTINGS = Settings(steps=3, batches=2)
 MODEL = """
@@ -54,10 +55,8 @@ except:
 
 def proof(tmp_path: Path, files: Mapping[str, str], changed: Mapping[str, str]) -> Verification:
     """Verify `main.py` of files against the same with the changed ones."""
-    for folder, texts in (("a", files), ("b", {**files, **changed})):
-        (tmp_path / folder).mkdir()
-        for name, text in texts.items():
-            (tmp_path / folder / name).write_text(text)
+    write(tmp_path / "a", files)
+    write(tmp_path / "b", {**files, **changed})
     return pair.verify(str(tmp_path / "a/main.py"), str(tmp_path / "b/main.py"), None, SETTINGS)
 
 

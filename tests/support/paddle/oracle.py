@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import types
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from runtime import nn
+from tests.support.programs import imported
 
 TOLERANCE = 1e-5
 #: in float64 nothing is lost to cancellation, so random models can be held to this
@@ -50,11 +50,7 @@ def load(text: str, folder: Path, name: str = "converted_net") -> types.ModuleTy
     """Import a module from its text."""
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported(path, name)
 
 
 @dataclass(frozen=True)

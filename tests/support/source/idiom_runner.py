@@ -1,7 +1,11 @@
-"""Runs a model before and after its conversion: outputs, losses and rows over three training steps must agree."""
+"""Runs a model before and after its conversion: outputs, losses and rows over three training steps must agree.
+
+What is converted for another SDK runs over its façade.
+"""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +17,7 @@ from tests.support.table_rows import load, values
 
 tf = tensorflow.compat.v1
 STEPS = 3
+_NONE: AbstractContextManager[None] = nullcontext()
 HEAD = """import tensorflow.compat.v1 as tf
 
 def build(feeds):
@@ -49,7 +54,7 @@ class Run:
     start: dict[str, Any]
 
 
-def model(body: str, optimizer: str) -> str:
+def model(body: str, optimizer: str = "sgd") -> str:
     """Return a module whose `build` computes `out` by `body`."""
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     return HEAD + lines + TAIL.format(optimizer=OPTIMIZERS[optimizer])
@@ -82,8 +87,9 @@ def run(text: str, start: dict[str, Any] | None = None) -> Run:
         feeds: dict[str, Any] = {}
         fetches = space["build"](feeds)
         session.run(tf.global_variables_initializer())
-        variables = {v.op.name: v for v in tf.trainable_variables()}
         made = {table.table_name: table for table in tables()}
+        anchors = {id(table.variable) for table in made.values()}
+        variables = {v.op.name: v for v in tf.trainable_variables() if id(v) not in anchors}
         load(session, start or {}, made, variables)
         begin = session.run(variables)
         results = [session.run(fetches, {feeds[k]: v for k, v in batch(s).items()}) for s in range(STEPS)]
@@ -91,13 +97,21 @@ def run(text: str, start: dict[str, Any] | None = None) -> Run:
         return Run([r[0] for r in results], [float(r[1]) for r in results], rows, begin)
 
 
-def compare(text: str, *, assume: bool = False, moved: tuple[str, ...] = ("w",)) -> None:
-    """Convert `text` and show that it computes the same, step by step."""
-    result = converted(text, assume=assume)
+def compare(
+    text: str,
+    target: str = "runtime",
+    facade: AbstractContextManager[Any] = _NONE,
+    *,
+    assume: bool = False,
+    moved: tuple[str, ...] = ("w",),
+) -> None:
+    """Convert `text` and show that it computes the same, step by step, over a façade where one is given."""
+    result = converted(text, assume=assume, target=target)
     made = {table.name for table in result.tables if table.verdict.value == "applied"}
     assert made == set(moved), [(table.name, table.reasons) for table in result.tables]
     want = run(text)
-    got = run(result.converted, want.start)
+    with facade:
+        got = run(result.converted, want.start)
     assert len({round(loss, 5) for loss in want.losses}) == STEPS, "the losses must move, or it says nothing"
     for mine, stock in zip(got.outputs, want.outputs, strict=True):
         assert mine.shape == stock.shape

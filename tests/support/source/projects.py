@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from migrate.report.model import State
 from migrate.source.driver.run import Converted, convert_paths
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
+from tests.support.table_rows import load
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 #: A model with one `Embedding` layer; NAME stands for its class and the layer.
@@ -69,6 +70,17 @@ def verdicts(results: Mapping[str, SourceResult]) -> dict[str, str]:
     return {table.name: table.verdict.value for one in results.values() for table in one.tables}
 
 
+def judged(
+    root: Path, files: Mapping[str, str], tables: Mapping[str, str], *says: str, assume: bool = False
+) -> dict[str, SourceResult]:
+    """Write a project and convert it: its tables must get these verdicts, and its findings have these words."""
+    results = convert(write(root, files), assume=assume)
+    assert verdicts(results) == tables, reasons(results)
+    for words in says:
+        assert words in reasons(results)
+    return results
+
+
 def reasons(results: Mapping[str, SourceResult]) -> str:
     """All findings as lines with their places, without the directories, for searching."""
     found = [(name, f) for name, one in results.items() for f in one.findings]
@@ -115,12 +127,11 @@ def _load(session: Any, start: dict[str, Any]) -> None:
 
     from runtime.table.create import tables
 
-    for variable in tf.trainable_variables():
-        variable.load(start[variable.op.name], session)
-    for table in tables():
-        rows = next(value for name, value in start.items() if name.replace("/", "_") == table.table_name)
-        rows = rows.reshape(len(rows), -1)
-        session.run(table.import_rows(np.arange(len(rows), dtype=np.int64), rows))
+    made = {table.table_name: table for table in tables()}
+    variables = {variable.op.name: variable for variable in tf.trainable_variables()}
+    named = {name if name in variables else name.replace("/", "_"): value for name, value in start.items()}
+    assert set(named) == {*made, *variables}
+    load(session, named, made, variables)
 
 
 def same_training(root: Path, results: Mapping[str, SourceResult], entry: str = "main") -> None:
@@ -133,3 +144,16 @@ def same_training(root: Path, results: Mapping[str, SourceResult], entry: str = 
     losses_after, rows_after, _ = train(changed, start, entry=entry)
     np.testing.assert_allclose(losses_after, losses, rtol=1e-5)
     np.testing.assert_allclose(rows_after, rows, rtol=1e-4, atol=1e-6)
+
+
+def trains_alike(
+    root: Path, files: Mapping[str, str], *, tables: Sequence[str] = ("item",), assume: bool = False
+) -> dict[str, SourceResult]:
+    """Write a project, convert it, and train `main.build()` before and after; return what became of the files.
+
+    All its tables must become dynamic ones, and losses and rows must be those of the original.
+    """
+    results = convert(write(root, files), assume=assume)
+    assert verdicts(results) == dict.fromkeys(tables, "applied"), reasons(results)
+    same_training(root, results)
+    return results

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 
-tf = pytest.importorskip("tensorflow").compat.v1
+from tests.support.source.whole_training import Side
 
 MODEL = """
 import tensorflow.compat.v1 as tf
@@ -45,48 +45,34 @@ def model(training: str, text: str = MODEL) -> str:
     )
 
 
-def batches(count: int, users: int = 50, items: int = 40) -> list[tuple[Any, Any, Any]]:
+def batches(count: int, users: int = 50, items: int = 40) -> list[dict[str, Any]]:
     """Return seeded batches in which ids repeat."""
     random = np.random.RandomState(3)
     return [
-        (
-            random.randint(users, size=(16, 2)),
-            random.randint(items, size=16),
-            random.randint(2, size=16).astype(np.float32),
-        )
+        {
+            "user": random.randint(users, size=(16, 2)),
+            "item": random.randint(items, size=16),
+            "label": random.randint(2, size=16).astype(np.float32),
+        }
         for _ in range(count)
     ]
 
 
-def losses(text: str, tables: dict[str, str], start: dict[str, Any] | None) -> tuple[list[float], dict[str, Any], int]:
-    """Train five steps; return the losses, the initial values by variable name, and the global step.
+def losses(side: Side) -> list[float]:
+    """Train five steps and return their losses."""
+    side.train(batches(5))
+    assert int(side.session.run(side.built["step"])) == 5
+    return side.losses
 
-    `start` gives the initial values; `tables` says which variable's values are the rows of which table.
+
+def same_losses(text: str, changed: str, tables: Mapping[str, str], rtol: float = 1e-5) -> list[float]:
+    """Train a program, and what became of it, from the same values; its losses move, and are the same.
+
+    `tables` says for each table which variable's values are its rows.
     """
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.set_random_seed(1)
-        space: dict[str, Any] = {"__name__": "model"}
-        exec(compile(text, "model.py", "exec"), space)
-        built = space["build_model"]()
-        session.run(tf.global_variables_initializer())
-        if start is not None:
-            load(session, tables, start)
-        values = session.run({v.op.name: v for v in tf.trainable_variables()})
-        found = []
-        for user, item, label in batches(5):
-            feed = {built["user"]: user, built["item"]: item, built["label"]: label}
-            found.append(session.run([built["loss"], built["train_op"]], feed)[0])
-        return found, values, int(session.run(built["step"]))
-
-
-def load(session: Any, tables: dict[str, str], start: dict[str, Any]) -> None:
-    """Write the same initial values into variables and tables."""
-    from runtime.table.create import tables as tables_of_graph
-
-    for variable in tf.trainable_variables():
-        variable.load(start[variable.op.name], session)
-    made = {table.table_name: table for table in tables_of_graph()}
-    assert set(made) == set(tables)
-    for name, source in tables.items():
-        rows = start[source].reshape(len(start[source]), -1)
-        session.run(made[name].import_rows(np.arange(len(rows), dtype=np.int64), rows))
+    original, converted = Side(text, {}), Side(changed, tables)
+    converted.start_as(original)
+    want = losses(original)
+    assert len(set(np.round(want, 4))) == len(want), "the losses must move, or the comparison says nothing"
+    np.testing.assert_allclose(losses(converted), want, rtol=rtol)
+    return want

@@ -10,7 +10,7 @@ import pytest
 from migrate.report.model import State
 from migrate.source.driver.run import convert_paths
 from migrate.source.settings.options import Options
-from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, reasons, verdicts, write
 
 MODEL = HEAD + (
     "class Model(object):\n"
@@ -56,7 +56,7 @@ def test_what_a_notebook_brings_in_is_seen(brought: str, tmp_path: Path) -> None
     name = "src/decay.py" if "src" in brought else "decay.py"
     text = notebook(START, brought, MADE + LOSS, STEP.format("loss + decay()"))
     results = convert(write(tmp_path / "p", {name: DECAY, "books/train.ipynb": text, "books/other.py": ""}))
-    assert verdicts(results) == {"item": "unsupported"}
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
     assert "uses all trainable variables" in reasons(results)
 
 
@@ -70,9 +70,7 @@ USES = {
 @pytest.mark.parametrize(("use", "says"), USES.values(), ids=USES)
 def test_what_a_notebook_does_with_a_table_of_a_module_keeps_it(use: str, says: str, tmp_path: Path) -> None:
     text = notebook(START + "\nfrom model import Model", "model = Model(ids, label)", STEP.format("model.loss"), use)
-    results = convert(write(tmp_path / "p", {"model.py": MODEL, "train.ipynb": text}))
-    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
-    assert says in reasons(results)
+    results = judged(tmp_path / "p", {"model.py": MODEL, "train.ipynb": text}, {"item": "unsupported"}, says)
     assert not [name for name, one in results.items() if one.changed]
 
 

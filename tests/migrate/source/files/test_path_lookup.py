@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.source.project import analysis_units
-from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, reasons, verdicts, write
 
 MAIN = HEAD + (
     "{0}\n"
@@ -75,8 +75,7 @@ APART = {
 
 @pytest.mark.parametrize(("files", "imports"), APART.values(), ids=APART)
 def test_other_modules_of_a_name_are_not_of_the_job(files: dict[str, str], imports: str, tmp_path: Path) -> None:
-    results = convert(write(tmp_path / "p", {**files, "main.py": MAIN.format(imports, "0.0")}))
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    judged(tmp_path / "p", {**files, "main.py": MAIN.format(imports, "0.0")}, {"item": "applied"})
 
 
 def test_files_that_are_too_large_to_be_judged_together_are_a_doubt(

@@ -34,9 +34,8 @@ STEP = "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=P)\n"
 
 
 def test_a_canned_estimator_of_the_program_keeps_its_columns(tmp_path: Path) -> None:
-    root = write(tmp_path / "p", APART | {"main.py": MAIN, "utils.py": COLUMNS + CANNED})
-    results = convert(root, assume=True)
-    assert verdicts(results) == {"u_embedding": "unsupported"}
+    results = convert(write(tmp_path / "p", APART | {"main.py": MAIN, "utils.py": COLUMNS + CANNED}), assume=True)
+    assert verdicts(results) == {"u_embedding": "unsupported"}, reasons(results)
     assert "utils.py:5: unsupported: `tf.estimator.DNNRegressor` may read the columns" in reasons(results)
     assert not any(one.changed for one in results.values())
 
@@ -49,9 +48,8 @@ def test_a_canned_estimator_of_the_program_keeps_its_columns(tmp_path: Path) -> 
     ],
 )
 def test_a_mention_of_a_canned_estimator_keeps_the_columns(tmp_path: Path, canned: str) -> None:
-    root = write(tmp_path / "p", APART | {"main.py": MAIN, "utils.py": COLUMNS + canned})
-    results = convert(root, assume=True)
-    assert verdicts(results) == {"u_embedding": "unsupported"}
+    results = convert(write(tmp_path / "p", APART | {"main.py": MAIN, "utils.py": COLUMNS + canned}), assume=True)
+    assert verdicts(results) == {"u_embedding": "unsupported"}, reasons(results)
     assert "utils.py:4: unsupported: `tf.estimator.DNNRegressor` may read the columns" in reasons(results)
 
 

@@ -1,4 +1,4 @@
-"""Import statements in all their forms: what a file of another one uses is seen however it is imported."""
+"""Import statements in all their forms, and modules that a program replaces in `sys.modules`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.source.project.module_resolution import imported_by, imports_of
-from tests.support.source.projects import HEAD, convert, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -47,9 +47,7 @@ COUNT = "def decay():\n    return 0.1 * tf.nn.l2_loss(tf.get_variable('norm', []
 def test_what_an_import_brings_is_seen(form: str, tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + REG})
     assert verdicts(convert(root)) == {"item": "unsupported"}
-    root = write(tmp_path / "q", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + COUNT})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
+    judged(tmp_path / "q", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + COUNT}, {"item": "applied"})
 
 
 @pytest.mark.parametrize("form", [*FORMS.values(), *RELATIVE])
@@ -114,16 +112,14 @@ def test_what_a_text_cannot_name_is_not_related(tmp_path: Path) -> None:
     text = f'{HEAD}{LOAD}NAME = "a"\nplug = importlib.import_module("parts." + NAME)\n{MAIN}'
     text = text.replace("decay()", "plug.ONE")
     files = {"parts/__init__.py": "", "parts/a.py": "ONE = 1.0\n", "main.py": text, "reg.py": HEAD + REG}
-    results = convert(write(tmp_path / "p", files))
-    assert verdicts(results) == {"item": "applied"}
+    judged(tmp_path / "p", files, {"item": "applied"})
 
 
 def test_modules_that_a_package_lists_come_with_its_star(tmp_path: Path) -> None:
     main = HEAD + "from losses import *\n" + MAIN.replace("decay()", "reg.decay()")
     files = {"losses/__init__.py": '__all__ = ["reg"]\n', "losses/reg.py": HEAD + REG, "main.py": main}
     assert verdicts(convert(write(tmp_path / "p", files))) == {"item": "unsupported"}
-    results = convert(write(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}))
-    assert verdicts(results) == {"item": "applied"}
+    judged(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}, {"item": "applied"})
 
 
 SIDES = {
@@ -146,3 +142,39 @@ def test_a_package_runs_before_its_modules(side: str, way: str, tmp_path: Path) 
         root = write(tmp_path / verdict, {"main.py": main, "terms/registry.py": "TERMS = []\n", **added})
         results = convert(root)
         assert verdicts(results) == {"item": verdict}
+
+
+STAND = (
+    "import tensorflow.compat.v1 as tf\nimport helpers\nids = tf.placeholder(tf.int64, [None])\n"
+    'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    "loss = tf.reduce_mean(helpers.look(W, ids))\ntrain = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+)
+LOOK = "import sys\nimport tensorflow.compat.v1 as tf\ndef look(table, ids):\n    return tf.gather(table, ids)\n"
+WHOLE = (
+    "class Other:\n    @staticmethod\n    def look(table, ids):\n"
+    "        return tf.gather(table, ids) + tf.reduce_sum(table, 0, keepdims=True)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("main", "helpers"),
+    [
+        (STAND, LOOK + WHOLE + "sys.modules[__name__] = Other\n"),
+        (STAND.replace("import helpers", "from helpers import look").replace("helpers.look", "look"),
+         LOOK + WHOLE + "sys.modules[__name__] = Other\n"),
+        (STAND, LOOK + WHOLE + "from sys import modules\nmodules[__name__] = Other()\n"),
+        ("import sys\nimport tensorflow.compat.v1 as tf\n" + WHOLE + "sys.modules['helpers'] = Other\n" + STAND, LOOK),
+    ],
+    ids=["a class", "a name that is imported", "an object", "by another file"],
+)  # fmt: skip
+def test_what_importers_read_of_a_module_that_is_replaced_is_not_known(tmp_path: Path, main: str, helpers: str) -> None:
+    judged(tmp_path / "p", {"main.py": main, "helpers.py": helpers}, {"w": "unsupported"})
+
+
+def test_a_module_that_another_stands_in_for_changes_nothing(tmp_path: Path) -> None:
+    """What is replaced is no file of the program; reading `sys.modules` replaces nothing."""
+    head = (
+        "import sys\nimport numpy\nother = 'pickle6'\nsys.modules['pickle5'] = sys.modules[other] = numpy\n"
+        "print(sys.modules[__name__])\n"
+    )
+    judged(tmp_path / "p", {"main.py": head + STAND, "helpers.py": LOOK}, {"w": "applied"})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.source.project.module_exports import bindings, listed
-from tests.support.source.projects import convert, reasons, verdicts, write
+from tests.support.source.projects import convert, judged, verdicts, write
 
 TF = "import tensorflow.compat.v1 as tf\n"
 LOOKUP = "from tensorflow.compat.v1.nn import embedding_lookup\n"
@@ -58,9 +58,7 @@ def test_a_name_that_is_handed_on_in_several_ways_is_one_of_the_module_that_bind
         "parts/__init__.py": "from .first import *\n",
         "main.py": "from parts import v\nimport somewhere\ny = somewhere.weigh(v)\n",
     }
-    results = convert(write(tmp_path / "p", files))
-    assert verdicts(results) == {"w": "unsupported"}
-    assert "the table is passed to `somewhere.weigh`" in reasons(results)
+    judged(tmp_path / "p", files, {"w": "unsupported"}, "the table is passed to `somewhere.weigh`")
 
 
 def test_a_library_that_another_file_hands_on_keeps_its_name(tmp_path: Path) -> None:

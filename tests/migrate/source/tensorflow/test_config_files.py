@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.source.projects import HEAD, convert, importable, reasons, same_training, verdicts, write
+from tests.support.source.projects import (
+    HEAD,
+    convert,
+    importable,
+    judged,
+    reasons,
+    same_training,
+    trains_alike,
+    verdicts,
+    write,
+)
 
 tf = pytest.importorskip("tensorflow")
 
@@ -51,19 +61,13 @@ CONSTANTS = {
 @pytest.mark.parametrize(("imports", "shape", "conf"), CONSTANTS.values(), ids=CONSTANTS)
 def test_sizes_may_be_constants_of_another_file(imports: str, shape: str, conf: str, tmp_path: Path) -> None:
     files = {"model.py": MODEL.format(imports, shape), "main.py": MAIN, "conf.py": conf + "RATE = 0.1\n"}
-    root = write(tmp_path / "p", files)
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
+    trains_alike(tmp_path / "p", files)
 
 
 def test_a_matrix_of_a_config_begins_the_table(tmp_path: Path) -> None:
     conf = HEAD + "import numpy as np\nSTART = tf.constant_initializer(np.ones([8, 4]))\nRATE = 0.1\n"
     files = {"model.py": MODEL.format("import conf", "[8, 4], initializer=conf.START"), "main.py": MAIN}
-    root = write(tmp_path / "p", {**files, "conf.py": conf})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {**files, "conf.py": conf})
 
 
 FUNCTION = HEAD + (
@@ -113,9 +117,7 @@ def test_a_model_function_in_another_file_than_its_estimator(tmp_path: Path) -> 
 
 def test_an_estimator_of_another_file_that_starts_from_a_checkpoint_keeps_the_table(tmp_path: Path) -> None:
     warm = TRAIN.replace("directory, params", "directory, warm_start_from='old', params")
-    results = convert(write(tmp_path / "p", {"model.py": FUNCTION, "train.py": warm}))
-    assert verdicts(results) == {"item": "unsupported"}
-    assert "train.py:9" in reasons(results)
+    judged(tmp_path / "p", {"model.py": FUNCTION, "train.py": warm}, {"item": "unsupported"}, "train.py:9")
 
 
 LIBRARY = HEAD + (

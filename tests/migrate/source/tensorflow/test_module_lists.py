@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -38,16 +38,12 @@ LISTED = {
 
 @pytest.mark.parametrize(("method", "loss"), LISTED.values(), ids=LISTED)
 def test_an_object_whose_variables_are_listed_keeps_its_table(method: str, loss: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": HEAD + MODEL.format(method=method, loss=loss)})
-    results = convert(root, assume=True)
-    assert verdicts(results) == {"item": "unsupported"}
+    results = convert(write(tmp_path / "p", {"main.py": HEAD + MODEL.format(method=method, loss=loss)}), assume=True)
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
     assert "lists the variables of an object" in reasons(results)
 
 
 @pytest.mark.parametrize("loss", ["loss = m.loss", "loss = m.loss * len(Other().variables)"])
 def test_other_objects_are_no_matter(loss: str, tmp_path: Path) -> None:
     other = "class Other:\n    def __init__(self):\n        self.variables = [1, 2]\n\n"
-    root = write(tmp_path / "p", {"main.py": HEAD + other + MODEL.format(method="", loss=loss)})
-    results = convert(root, assume=True)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"main.py": HEAD + other + MODEL.format(method="", loss=loss)}, assume=True)

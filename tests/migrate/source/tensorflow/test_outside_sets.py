@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, same_training, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -62,7 +62,4 @@ def test_an_attribute_that_is_set_elsewhere_has_no_value_of_its_own(text: str, t
 
 @pytest.mark.parametrize("text", ONCE.values(), ids=ONCE)
 def test_an_attribute_that_is_set_once_has_its_value(text: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": HEAD + text})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"main.py": HEAD + text})

@@ -10,7 +10,7 @@ from migrate.source.driver.result_cache import Cache
 from migrate.source.driver.run import How, convert_paths, make_report
 from migrate.source.driver.summary import summary_lines
 from migrate.source.settings.options import Options
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, reasons, same_training, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -42,12 +42,9 @@ INHERITED = {"base.py": BASE, "model.py": MODEL, "main.py": MAIN}
 
 
 def test_a_base_class_of_another_file_trains(tmp_path: Path) -> None:
-    root = write(tmp_path / "p", INHERITED)
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
+    results = trains_alike(tmp_path / "p", INHERITED)
     assert "create_hash_optimizer" in results["base.py"].converted
     assert "create_table" in results["model.py"].converted
-    same_training(root, results)
 
 
 def test_a_subclass_without_a_table_still_trains(tmp_path: Path) -> None:
@@ -94,14 +91,11 @@ SPLIT = {
 
 @pytest.mark.parametrize("main", SPLIT.values(), ids=SPLIT)
 def test_the_importer_trains(main: str, tmp_path: Path) -> None:
-    root = write(
+    results = trains_alike(
         tmp_path / "p",
         {"pkg/__init__.py": "", "pkg/model.py": PLAIN, "main.py": main.replace("from model", "from pkg.model")},
     )
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
     assert "create_hash_optimizer" in results["main.py"].converted
-    same_training(root, results)
 
 
 def test_a_program_that_is_converted_in_part_is_a_finding(tmp_path: Path) -> None:
@@ -127,15 +121,13 @@ def test_a_folder_without_an_init_is_a_package_to_a_relative_import(tmp_path: Pa
         .replace("from model import Model", "from .nets import model")
         .replace("= Model(", "= model.Model(")
     )
-    results = convert(write(tmp_path, {"pkg/__init__.py": "", "pkg/nets/model.py": PLAIN, "pkg/main.py": main}))
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    judged(tmp_path, {"pkg/__init__.py": "", "pkg/nets/model.py": PLAIN, "pkg/main.py": main}, {"item": "applied"})
 
 
 def test_tensorflow_by_a_module_of_its_own_for_it(tmp_path: Path) -> None:
     ours = PLAIN.replace(HEAD, "import tensorflow\nfrom compat import tf\n")
     files = {"compat.py": "from tensorflow.compat import v1 as tf\n", "model.py": ours, "main.py": SPLIT["minimize"]}
-    results = convert(write(tmp_path, files))
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    judged(tmp_path, files, {"item": "applied"})
 
 
 NET = HEAD + (
@@ -179,7 +171,6 @@ USES = {
     "subclass": ("sub.py", HEAD + SUB, "sub.py:5"),
     "assigned": ("main.py", TRAINED + "    x = model.item.assign(1.0) * 2.0\n", "main.py:8"),
     "unknown optimizer": ("train.py", "import model\ndef go(o, m):\n    return o.minimize(m.loss)\n", "train.py:2"),
-    "cluster": ("main.py", TRAINED + "tf.train.ClusterSpec({})\n", "main.py:8"),
     "named saver": ("save.py", HEAD + "import model\ns = tf.train.Saver(model.LIST)\n", "save.py:3"),
 }
 
@@ -202,10 +193,8 @@ def test_lookups_in_another_file_move_with_their_table(tmp_path: Path) -> None:
     )
     main = SPLIT["minimize"].replace("from model import Model\n", "from model import Model\nfrom more import score\n")
     main = main.replace("minimize(model.loss)", "minimize(model.loss + 0.1 * score(model, ids))")
-    root = write(tmp_path / "p", {"model.py": PLAIN, "more.py": more, "main.py": main})
-    results = convert(root)
+    results = trains_alike(tmp_path / "p", {"model.py": PLAIN, "more.py": more, "main.py": main})
     assert "sparse_lookup(model.item, ids)" in results["more.py"].converted
-    same_training(root, results)
 
 
 def test_processes_and_the_cache_give_the_same(tmp_path: Path) -> None:
@@ -244,12 +233,9 @@ HANDED = HEAD + (
 
 
 def test_a_table_that_a_helper_returns_and_one_reads_moves(tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
+    results = trains_alike(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED})
     assert results["main.py"].converted.count("sparse_lookup(") == 1
     assert results["helpers.py"].converted.count("sparse_lookup(") == 2
-    same_training(root, results)
 
 
 @pytest.mark.parametrize(
@@ -260,10 +246,7 @@ def test_a_table_that_a_helper_returns_and_one_reads_moves(tmp_path: Path) -> No
     ],
 )
 def test_a_table_that_python_hands_on_moves(change: str, text: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED.replace(change, text)})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED.replace(change, text)})
 
 
 @pytest.mark.parametrize(
@@ -309,9 +292,7 @@ def test_many_statements_alike_in_files_without_tables_are_one_finding(tmp_path:
     keras = HEAD + "def make(x, y):\n    return tf.keras.Model(x, y)  # trains by apply_gradients\n"
     others = {f"keras_{at}.py": keras for at in range(6)}
     imports = "".join(f"import keras_{at}\n" for at in range(6))
-    root = write(tmp_path / "p", {**INHERITED, **others, "main.py": imports + MAIN})
-    results = convert(root)
-    assert verdicts(results) == {"item": "unsupported"}
+    results = judged(tmp_path / "p", {**INHERITED, **others, "main.py": imports + MAIN}, {"item": "unsupported"})
     assert reasons(results).count("which cannot be split: a table would not be trained as the variable was;") == 1
     assert "the same holds for 5 more statements, the next at " in reasons(results)
     few = convert(write(tmp_path / "few", {**INHERITED, **dict(list(others.items())[:2]), "main.py": imports + MAIN}))
@@ -351,7 +332,6 @@ def test_a_server_loads_the_library_before_it_starts(top: str, inside: str, adde
         "parts.py": "try:\n    from model import build\nexcept ImportError:\n    pass\n",
         "train.py": train,
     }
-    results = convert(write(tmp_path / "p", files))
-    assert verdicts(results) == {"item": "applied"}
+    results = judged(tmp_path / "p", files, {"item": "applied"})
     assert ("import runtime  # a server needs" in results["train.py"].converted) is added
     assert any("`import runtime` is added" in one.message for one in results["train.py"].findings) is added

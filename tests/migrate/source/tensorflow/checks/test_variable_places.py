@@ -95,8 +95,7 @@ def test_a_name_that_is_made_by_a_call_is_not_made_twice() -> None:
         "names = iter('ab')\nWs = [tf.Variable(tf.ones([9, 4]), name=next(names)) for _ in range(2)]\n"
         f"b = {V}\nloss = tf.reduce_sum({LOOKUP}(Ws[0], ids) * {LOOKUP}(Ws[1], ids) * b[0])\n"
     )
-    result = converted(HEAD + model + STEP, assume=True)
-    assert result.converted.count("next(names)") == 1
+    assert converted(HEAD + model + STEP, assume=True).converted.count("next(names)") == 1
 
 
 def test_other_sdks_are_said_to_number_anew() -> None:

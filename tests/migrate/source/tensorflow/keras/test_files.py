@@ -14,7 +14,7 @@ from migrate.source.driver.result_cache import Cache
 from migrate.source.driver.run import How, convert_paths
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
-from tests.support.source.projects import convert, importable, reasons, verdicts, write
+from tests.support.source.projects import convert, importable, judged, reasons, verdicts, write
 
 tf = pytest.importorskip("tensorflow")
 
@@ -75,8 +75,7 @@ def test_a_layer_that_another_file_trains_moves(tmp_path: Path) -> None:
 def test_scripts_of_one_model_are_programs_of_their_own(tmp_path: Path) -> None:
     adam = DIRECT["main.py"].replace('"sgd"', '"adam"')
     root = write(tmp_path / "p", {**DIRECT, "main.py": adam, "again.py": adam})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
+    assert verdicts(convert(root)) == {"item": "applied"}
     write(root, {"both.py": "import again\nimport main\n"})
     assert verdicts(convert(root)) == {"item": "suggested"}
 
@@ -130,9 +129,7 @@ def test_a_use_in_another_file_keeps_the_layer(line: str, says: str, tmp_path: P
 def test_a_comment_in_any_of_the_files_keeps_the_layer(name: str, line: str, comment: str, tmp_path: Path) -> None:
     files = {**DIRECT, "model.py": MODEL.replace("        return", "        x = self.rows.item(ids)\n        return")}
     bad = {**files, "main.py": files["main.py"].replace('"sgd"', '"rmsprop"')} if name == "main.py" else files
-    root = write(tmp_path / "p", {**bad, name: bad[name].replace(line, f"{line}  {comment}")})
-    results = convert(root)
-    assert verdicts(results) == {"item": "noted"}, reasons(results)
+    results = judged(tmp_path / "p", {**bad, name: bad[name].replace(line, f"{line}  {comment}")}, {"item": "noted"})
     assert not any(one.changed for one in results.values())
     assert "no effect" not in reasons(results)
 
@@ -174,7 +171,6 @@ def test_a_regularized_layer_whose_gradients_another_file_clips(tmp_path: Path) 
     regularized = {**FILES, "layers.py": LAYERS.replace("weights=", "embeddings_regularizer='l2', weights=")}
     assert verdicts(convert(write(tmp_path / "moves", regularized))) == {"item": "applied"}
     clipped = OPTIMIZERS.replace("Adam(0.05)", "Adam(0.05, clipnorm=1.0)")
-    results = convert(write(tmp_path / "stays", {**regularized, "optimizers.py": clipped}))
-    assert verdicts(results) == {"item": "suggested"}
+    results = judged(tmp_path / "stays", {**regularized, "optimizers.py": clipped}, {"item": "suggested"})
     assert "layers.py:8: suggested" in reasons(results), reasons(results)
     assert "rows_regularizer" in reasons(results)

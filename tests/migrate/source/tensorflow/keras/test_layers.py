@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Applicability, State
-from tests.support.source.converting import converted, reasons
+from tests.support.source.converting import converted, moves, reasons
 
 tf = pytest.importorskip("tensorflow")
 ROWS = np.random.default_rng(1).normal(size=(41, 4)).astype(np.float32)
@@ -131,9 +131,8 @@ def test_a_tape_trains_the_same() -> None:
         "    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))\n"
         "    losses.append(float(loss))\n"
     )
-    result = converted(text)
-    assert [table.verdict for table in result.tables] == [State.APPLIED]
-    np.testing.assert_allclose(run(result.converted)["losses"], run(text)["losses"], rtol=1e-5)
+    new = moves(text)
+    np.testing.assert_allclose(run(new)["losses"], run(text)["losses"], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +172,7 @@ def test_only_the_import_changes(before: str, after: str) -> None:
     name = "Embedding_" if "Embedding_" in before else "Embedding"
     body = f"import tensorflow as tf\nm = tf.keras.Sequential([{name}(9, 4)])\nm.compile('sgd', 'mse')\n"
     tf_line, rest = body.split("\n", 1)
-    result = converted(f"{tf_line}\n{before}{rest}")
-    assert result.converted == f"{tf_line}\n{after}{rest}"
+    assert converted(f"{tf_line}\n{before}{rest}").converted == f"{tf_line}\n{after}{rest}"
 
 
 def test_a_name_with_another_use_stays_imported() -> None:
@@ -314,8 +312,7 @@ MOVES = {
 @pytest.mark.parametrize("rest", MOVES.values(), ids=MOVES)
 @pytest.mark.each_case
 def test_what_moves(rest: str) -> None:
-    result = converted(MODEL.format(arguments="", rest=f"{COMPILED}\n{rest}"))
-    assert [table.verdict for table in result.tables] == [State.APPLIED], reasons(result)
+    moves(MODEL.format(arguments="", rest=f"{COMPILED}\n{rest}"))
 
 
 ASSUMED = {

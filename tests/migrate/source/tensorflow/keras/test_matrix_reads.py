@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Applicability, State
-from tests.support.source.converting import converted, reasons
+from tests.support.source.converting import converted, reasons, stays
 
 tf = pytest.importorskip("tensorflow")
 
@@ -87,9 +87,7 @@ def test_a_read_that_a_loss_may_depend_on_needs_an_assumption(text: str) -> None
 
 @pytest.mark.parametrize("text", NEVER.values(), ids=NEVER)
 def test_a_use_of_the_variable_itself_keeps_the_layer(text: str) -> None:
-    result = converted(HEAD + text, assume=True)
-    assert not result.changed
-    assert "whole [rows, dim] matrix" in reasons(result)
+    stays(HEAD + text, "whole [rows, dim] matrix", assume=True)
 
 
 FIT = "model.fit(ids, labels, batch_size=8, shuffle=False, verbose=0)\n"

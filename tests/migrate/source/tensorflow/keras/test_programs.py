@@ -47,8 +47,7 @@ KEEPING = {
 
 @pytest.mark.parametrize("main", KEEPING.values(), ids=KEEPING)
 def test_what_a_file_of_the_program_does_keeps_it(main: str, tmp_path: Path) -> None:
-    results = convert(write(tmp_path, {**FILES, "first.py": main}))
-    assert verdicts(results)["First"] == "unsupported"
+    assert verdicts(convert(write(tmp_path, {**FILES, "first.py": main})))["First"] == "unsupported"
 
 
 TRAIN = """\

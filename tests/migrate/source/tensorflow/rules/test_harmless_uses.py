@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.source.converting import HEAD, LOOKUP, MADE, converted, reasons
+from tests.support.source.converting import HEAD, LOOKUP, MADE, converted, stays
 from tests.support.source.scripts import compare
 
 HARMLESS = {
@@ -46,14 +46,10 @@ KEPT = {
 
 @pytest.mark.parametrize(("lines", "says"), KEPT.values(), ids=KEPT)
 def test_what_may_use_the_rows_keeps_the_table(lines: str, says: str) -> None:
-    result = converted(HEAD + MADE + lines + LOOKUP, assume=True)
-    assert not result.changed
-    assert says in reasons(result)
+    stays(HEAD + MADE + lines + LOOKUP, says, assume=True)
 
 
 def test_a_product_that_is_printed_is_a_read_of_all_rows() -> None:
     text = HEAD + MADE + "print(W * 2)\n" + LOOKUP
-    result = converted(text)
-    assert not result.changed
-    assert "`W * 2` computes with all rows of `W`" in reasons(result)
+    stays(text, "`W * 2` computes with all rows of `W`")
     assert "print(all_rows(W, trainable=True) * 2)" in converted(text, assume=True).converted

@@ -59,8 +59,7 @@ def test_a_variable_of_the_same_name_that_a_list_trains_keeps_both() -> None:
     again = 'with tf.variable_scope("", reuse=True):\n    U = tf.get_variable("w", [9, 4])\n'
     lookup = "e += tf.nn.embedding_lookup(U, ids)\n"
     text = HEAD + MADE.format("False") + LOSS + again + lookup + STEP.replace("loss)", "loss, var_list=[U, b])")
-    result = converted(text, assume=True)
-    assert "create_table" not in result.converted
+    assert "create_table" not in converted(text, assume=True).converted
 
 
 def test_a_default_that_is_replaced_says_no_longer_whether_it_is_trained() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, reasons, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 MAIN = (
@@ -32,10 +32,9 @@ def test_clipping_through_such_a_module_keeps_the_table(tmp_path: Path) -> None:
     helper = "import compat\n" + clip.format("compat.tf.trainable_variables()").replace("tf.", "compat.tf.").replace(
         "compat.compat.", "compat."
     )
-    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper, "compat.py": COMPAT})
-    done = convert(root, assume=True)
-    assert verdicts(done) == {"w": "unsupported"}
-    assert "uses all trainable variables" in reasons(done)
+    results = convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper, "compat.py": COMPAT}), assume=True)
+    assert verdicts(results) == {"w": "unsupported"}, reasons(results)
+    assert "uses all trainable variables" in reasons(results)
 
 
 SUM = "sum(tf.nn.l2_loss(v) for v in {})\n"
@@ -64,16 +63,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("helper", HANDED_ON.values(), ids=HANDED_ON)
 def test_a_list_that_is_handed_on_keeps_the_table(helper: str, tmp_path: Path) -> None:
-    done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}), assume=True)
-    assert verdicts(done) == {"w": "unsupported"}
-    assert "passes on" in reasons(done)
+    judged(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}, {"w": "unsupported"}, "passes on", assume=True)
 
 
 @pytest.mark.parametrize("helper", REFUSED.values(), ids=REFUSED)
 def test_a_list_that_is_not_understood_keeps_the_table(helper: str, tmp_path: Path) -> None:
-    done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}), assume=True)
-    assert verdicts(done) == {"w": "unsupported"}
-    assert "variables" in reasons(done)
+    judged(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}, {"w": "unsupported"}, "variables", assume=True)
 
 
 def test_a_module_that_is_a_parameter_may_be_tensorflow(tmp_path: Path) -> None:
@@ -84,7 +79,7 @@ def test_a_module_that_is_a_parameter_may_be_tensorflow(tmp_path: Path) -> None:
 def test_the_list_of_an_object_that_is_not_known_keeps_the_table(tmp_path: Path) -> None:
     helper = HEAD + "def decay(l2, model=None):\n    return l2 if model is None else use(model.trainable_variables)\n"
     results = convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper}), assume=True)
-    assert verdicts(results) == {"w": "unsupported"}
+    assert verdicts(results) == {"w": "unsupported"}, reasons(results)
     assert "passes on `model.trainable_variables`, which lists variables" in reasons(results)
 
 
@@ -93,10 +88,7 @@ def test_variables_of_a_layer_are_no_list_of_all(tmp_path: Path) -> None:
         "def decay(l2):\n    layer = tf.layers.Dense(2)\n    layer.build([None, 3])\n"
         "    return l2 * sum(tf.nn.l2_loss(v) for v in layer.trainable_variables)\n"
     )
-    root = write(tmp_path / "p", {"main.py": MAIN, "helper.py": helper})
-    done = convert(root)
-    assert verdicts(done) == {"w": "applied"}
-    same_training(root, done)
+    trains_alike(tmp_path / "p", {"main.py": MAIN, "helper.py": helper}, tables=["w"])
 
 
 #: Keys of collections: whether each may be one of the variables.

@@ -11,6 +11,7 @@ from migrate.report.model import Applicability
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, converted, reasons
+from tests.support.table_rows import load
 
 tf = pytest.importorskip("tensorflow").compat.v1
 GET = 'tf.get_variable("w", [9, 4], initializer=tf.random_normal_initializer())'
@@ -118,11 +119,7 @@ def trained(text: str, start: dict[str, Any] | None) -> tuple[list[float], dict[
         made = {table.table_name: table for table in tables()}
         assert len(set(variables) | set(made)) == len(variables) + len(made)
         assert start is None or set(start) == set(variables) | set(made)
-        for name, value in (start or {}).items():
-            if name in made:
-                session.run(made[name].import_rows(np.arange(9, dtype=np.int64), value))
-            else:
-                variables[name].load(value, session)
+        load(session, start or {}, made, variables)
         begin = session.run(variables)
         random = np.random.RandomState(5)
         losses = [session.run([loss, train_op], {ids: random.randint(9, size=12)})[0] for _ in range(3)]
@@ -208,8 +205,7 @@ def test_what_a_table_cannot_follow_stays(text: str, says: str) -> None:
 
 def test_a_vector_with_initial_values_of_its_own_moves() -> None:
     text = VECTOR.format(", initializer=tf.zeros_initializer()") + IN_TWO.format("")
-    result = converted(HEAD + text + TRAIN)
-    assert 'name=scoped_name("w")' in result.converted
+    assert 'name=scoped_name("w")' in converted(HEAD + text + TRAIN).converted
 
 
 def test_other_targets_say_that_they_lack_it() -> None:

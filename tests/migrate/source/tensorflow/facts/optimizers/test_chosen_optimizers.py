@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, judged, reasons, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -33,10 +33,7 @@ STEP = "        self.train_op = optimizer.minimize(self.loss)\n"
 
 def compared(root: Path, text: str) -> str:
     """Convert one file, train it before and after, and return what became of it."""
-    results = convert(write(root, {"main.py": text}))
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
-    return results["main.py"].converted
+    return trains_alike(root, {"main.py": text})["main.py"].converted
 
 
 def test_an_optimizer_that_is_made_behind_a_condition_on_its_line(tmp_path: Path) -> None:
@@ -47,7 +44,7 @@ def test_an_optimizer_that_is_made_behind_a_condition_on_its_line(tmp_path: Path
 def test_a_step_behind_a_condition_has_no_line_of_its_own(tmp_path: Path) -> None:
     step = "        if kind: self.train_op = optimizer.minimize(self.loss)\n"
     results = convert(write(tmp_path, {"main.py": MODEL + LINES + step + END.format("adam")}), assume=True)
-    assert verdicts(results) == {"item": "unsupported"}
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
     assert "has no line of its own" in reasons(results)
 
 
@@ -80,9 +77,7 @@ STAYS = {
 @pytest.mark.parametrize(("made", "says"), STAYS.values(), ids=STAYS)
 def test_an_optimizer_that_is_chosen_keeps_the_table(tmp_path: Path, made: str, says: str) -> None:
     text = MODEL + f"        optimizer = {made}\n" + STEP + END.replace("{0!r}", "asked()").format()
-    results = convert(write(tmp_path, {"main.py": text}), assume=True)
-    assert verdicts(results) == {"item": "unsupported"}
-    assert says in reasons(results)
+    judged(tmp_path, {"main.py": text}, {"item": "unsupported"}, says, assume=True)
 
 
 COMPUTED = {

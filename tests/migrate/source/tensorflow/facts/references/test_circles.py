@@ -52,5 +52,4 @@ IDS = (
 
 
 def test_ids_that_a_class_of_another_file_sets_first() -> None:
-    result = convert_text("model.py", IDS, Options(), {})
-    assert [f for f in result.findings if f.state is State.FAILED] == []
+    assert [f for f in convert_text("model.py", IDS, Options(), {}).findings if f.state is State.FAILED] == []

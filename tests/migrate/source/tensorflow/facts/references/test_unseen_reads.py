@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, trains_alike, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -58,9 +58,9 @@ PENALTIES = {
 @pytest.mark.parametrize("head", ["", HEAD], ids=["no framework", "TensorFlow"])
 def test_another_file_that_may_read_the_attribute_keeps_the_table(tmp_path: Path, penalty: str, head: str) -> None:
     main = MODEL.format(more=" + other.l2(self)") + END.format(more="")
-    done = convert(write(tmp_path, {"main.py": main, "other.py": head + OTHER + penalty}), assume=True)
-    assert verdicts(done) == {"item": "unsupported"}
-    assert "by a computed name" in reasons(done)
+    results = convert(write(tmp_path, {"main.py": main, "other.py": head + OTHER + penalty}), assume=True)
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
+    assert "by a computed name" in reasons(results)
 
 
 @pytest.mark.parametrize("code", ["vars(thing)", "list(map(vars, [thing]))"])
@@ -82,7 +82,4 @@ def test_other_objects_may_be_asked_for_any_attribute(tmp_path: Path) -> None:
         "\n        self.loss += 0.0 * len(vars(args)) + 0.0 * len(self.config.dump())"
     )
     main = MODEL.format(more=more) + END.format(more="")
-    root = write(tmp_path, {"main.py": main, "other.py": OTHER})
-    done = convert(root)
-    assert verdicts(done) == {"item": "applied"}
-    same_training(root, done)
+    trains_alike(tmp_path, {"main.py": main, "other.py": OTHER})

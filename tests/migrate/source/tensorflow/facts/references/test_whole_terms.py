@@ -1,13 +1,16 @@
-"""Terms over whole tables: what they become trains as stock TensorFlow trains with the term over the batch's rows."""
+"""Terms over whole tables train as stock TensorFlow trains with the term over the batch's rows, also by a helper."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
 
 from migrate.report.model import Applicability, State
-from tests.support.source.converting import HEAD, LOOKUP, MADE, converted, reasons
-from tests.support.source.trained import losses, model
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, stays
+from tests.support.source.trained import losses, model, same_losses
+from tests.support.source.whole_training import Side
 
 pytest.importorskip("tensorflow")
 USER = "tf.concat([tf.reshape(user, [-1]), user[:, 0]], 0)"
@@ -62,11 +65,9 @@ def test_a_term_trains_as_over_the_rows_of_the_batch(code: str, wanted: str) -> 
     result = converted(text, assume=True)
     assert "l2_loss, " not in result.converted
     assert {table.verdict for table in result.tables} == {State.APPLIED}
-    want, start, _ = losses(model(wanted + TRAIN), TABLES, None)
-    got, _, _ = losses(result.converted, TABLES, start)
-    plain, _, _ = losses(model(TRAIN.strip()), TABLES, None)
+    want = same_losses(model(wanted + TRAIN), result.converted, TABLES, rtol=2e-5)
+    plain = losses(Side(model(TRAIN.strip()), {}))
     assert np.abs(np.subtract(want, plain)).min() > 1e-3, "the term must matter, or the comparison says nothing"
-    np.testing.assert_allclose(got, want, rtol=2e-5)
 
 
 @pytest.mark.parametrize("term", TERMS)
@@ -142,6 +143,42 @@ def test_what_is_no_sum_over_rows_reads_the_matrix(code: str) -> None:
 @pytest.mark.parametrize(("code", "says"), STAYS.values(), ids=STAYS)
 def test_what_is_no_sum_over_rows_stays(code: str, says: str) -> None:
     text = HEAD + "import numpy as np\n" + MADE + LOOKUP + code + CLIPPED
-    result = converted(text, assume=True)
-    assert result.converted == text
-    assert says in reasons(result)
+    stays(text, says, assume=True)
+
+
+OTHERS = "terms(*tf.get_collection('others', scope='dis'))"
+HELPERS = {
+    "a comprehension": "def terms(*params):\n    return tf.add_n([tf.nn.l2_loss(w) for w in params])\n",
+    "a loop": "def terms(*params):\n    n = 0.0\n    for w in params:\n        n += tf.nn.l2_loss(w)\n    return n\n",
+    "one value": "def terms(w):\n    return tf.nn.l2_loss(w)\n",
+    "a sum of squares": "def terms(*params):\n    return tf.add_n([tf.reduce_sum(tf.square(w)) for w in params])\n",
+    "a norm": "def terms(*params):\n    return tf.add_n([tf.norm(w) for w in params])\n",
+}
+#: Helpers that would compute something else from the other values, or do not know what they read.
+REFUSED = {
+    "a lookup beside it": (
+        "def terms(*params):\n"
+        "    return tf.add_n([tf.nn.l2_loss(w) + tf.nn.embedding_lookup(w, ids) for w in params])\n"
+    ),
+    "a mean": "def terms(*params):\n    return tf.add_n([tf.reduce_mean(tf.square(w)) for w in params])\n",
+    "a branch": (
+        "def terms(*params):\n"
+        "    return tf.add_n([tf.cond(c, lambda: tf.nn.l2_loss(w), lambda: 0.0) for w in params])\n"
+    ),
+    "a product of two": "def terms(*params):\n    return tf.add_n([tf.nn.l2_loss(w * w) for w in params])\n",
+}
+
+
+@pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)
+def test_a_term_of_a_shared_helper_is_exact(helper: str) -> None:
+    text = HEAD + helper + MADE + LOOKUP + f"loss += 0.1 * terms(W) + 0.1 * terms(e) + {OTHERS}\n" + STEP
+    result = converted(text).converted
+    assert "create_table(" in result
+    assert re.search(r"\bl2_loss\(w\)", result)
+    assert not re.search(r"\.(l2_loss|square|norm)\(w\)", result)
+
+
+@pytest.mark.parametrize("helper", REFUSED.values(), ids=REFUSED)
+def test_what_else_a_helper_does_keeps_the_table(helper: str) -> None:
+    text = HEAD + helper + MADE + LOOKUP + f"loss += 0.1 * terms(W) + 0.1 * terms(e) + {OTHERS}\n" + STEP
+    assert converted(text).converted == text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import convert, trains_alike, verdicts, write
 from tests.support.source.ways import Way, followed
 
 pytest.importorskip("tensorflow")
@@ -49,10 +49,7 @@ def test_a_list_that_travels_trains_as_before(kind: str, way: Way, tmp_path: Pat
     made, step = KINDS[kind]
     one = way.given(made)
     lines = f"{one.definitions}{one.binding}train_op = {step.format(one.read)}\n"
-    root = write(tmp_path / "p", {"main.py": f"{HEAD}{MODEL}{textwrap.indent(lines, '    ')}{END}"})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"main.py": f"{HEAD}{MODEL}{textwrap.indent(lines, '    ')}{END}"})
 
 
 TAKEN = "p = opt.compute_gradients(loss)\n"
@@ -142,7 +139,4 @@ def test_a_list_that_may_be_another_keeps_the_table(lines: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("lines", SAME.values(), ids=SAME)
 def test_a_list_that_stays_what_it_is_trains_as_before(lines: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": f"{HEAD}{MODEL}{textwrap.indent(lines, '    ')}{END}"})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
+    trains_alike(tmp_path / "p", {"main.py": f"{HEAD}{MODEL}{textwrap.indent(lines, '    ')}{END}"})

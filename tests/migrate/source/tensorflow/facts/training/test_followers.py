@@ -8,7 +8,7 @@ import pytest
 
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, OPERATIONS
 from migrate.source.tensorflow.facts.references.exports import EXPORTS as EXPORTED
-from tests.support.source.converting import converted, reasons
+from tests.support.source.converting import converted, reasons, stays
 from tests.support.source.scripts import HEAD, compare
 
 NET = """
@@ -193,9 +193,7 @@ STAYS = {
 @pytest.mark.parametrize(("code", "says"), STAYS.values(), ids=STAYS)
 def test_what_names_or_holds_the_variable_keeps_it(code: str, says: str) -> None:
     text = "import horovod.tensorflow as hvd\n" * ("hvd" in code) + HEAD + NET + LINE + code + "\n"
-    result = converted(text)
-    assert result.converted == text
-    assert says in reasons(result)
+    stays(text, says)
 
 
 ALL = "tf.global_variables()"
@@ -245,6 +243,4 @@ def test_what_does_more_than_print_all_variables_is_not(code: str) -> None:
 def test_a_wrapped_optimizer_trains_the_tables_of_its_file() -> None:
     code = NET.replace("tf.train.AdagradOptimizer(0.1)", "hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1))")
     text = "import horovod.tensorflow as hvd\n" + HEAD + code
-    result = converted(text, assume=True)
-    assert result.converted == text
-    assert "`hvd.DistributedOptimizer` trains the tables of this file" in reasons(result)
+    stays(text, "`hvd.DistributedOptimizer` trains the tables of this file", assume=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, trains_alike, verdicts, write
 
 MODEL = (
     HEAD
@@ -53,13 +53,10 @@ STAYS = {
 @pytest.mark.parametrize("step", LAMBDAS.values(), ids=LAMBDAS)
 def test_it_becomes_a_function_with_equal_numbers(step: str, tmp_path: Path) -> None:
     pytest.importorskip("tensorflow")
-    root = write(tmp_path / "p", {"main.py": MODEL.replace("STEP", step)})
-    results = convert(root)
-    assert verdicts(results) == {"w": "applied"}, reasons(results)
+    results = trains_alike(tmp_path / "p", {"main.py": MODEL.replace("STEP", step)}, tables=["w"])
     text = results["main.py"].converted
     assert "def train_step(" in text and "minimize" not in text
     assert text.count("# ") == step.count("# ")
-    same_training(root, results)
 
 
 @pytest.mark.parametrize(("step", "words"), STAYS.values(), ids=STAYS)
@@ -74,11 +71,9 @@ def test_a_lambda_of_a_class_stays(tmp_path: Path) -> None:
     text = MODEL.replace("STEP", "M.step(loss)").replace(
         "    rate = 0.1\n", "    rate = 0.1\n    class M:\n        step = lambda loss: optimizer.minimize(loss)\n"
     )
-    results = convert(write(tmp_path / "p", {"main.py": text}))
-    assert "applied" not in verdicts(results).values()
+    assert "applied" not in verdicts(convert(write(tmp_path / "p", {"main.py": text}))).values()
 
 
 def test_a_name_of_the_program_is_not_taken(tmp_path: Path) -> None:
     text = MODEL.replace("STEP", LAMBDAS["by keyword"]).replace("    rate = 0.1\n", "    rate = train_step = 0.1\n")
-    results = convert(write(tmp_path / "p", {"main.py": text}))
-    assert "def table_train_step(loss):" in results["main.py"].converted
+    assert "def table_train_step(loss):" in convert(write(tmp_path / "p", {"main.py": text}))["main.py"].converted

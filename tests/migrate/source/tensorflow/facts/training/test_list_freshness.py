@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.source.converting import HEAD, converted, reasons
+from tests.support.source.converting import HEAD, converted, stays
 
 FED = "ids = tf.placeholder(tf.int64, [None])\n"
 TABLE = '{0} = tf.get_variable("{0}", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -37,9 +37,7 @@ LATE = {
 
 @pytest.mark.parametrize("text", EARLY.values(), ids=EARLY)
 def test_a_list_that_lacks_what_is_made_behind_it_keeps_the_tables(text: str) -> None:
-    result = converted(HEAD + FED + text)
-    assert not result.changed
-    assert "lists the trained variables before all of them are created" in reasons(result)
+    stays(HEAD + FED + text, "lists the trained variables before all of them are created")
 
 
 @pytest.mark.parametrize("text", LATE.values(), ids=LATE)
@@ -80,9 +78,7 @@ NOT_SEEN = {
 
 @pytest.mark.parametrize(("text", "why"), NOT_SEEN.values(), ids=NOT_SEEN)
 def test_a_list_that_may_be_another_keeps_the_tables(text: str, why: str) -> None:
-    result = converted(HEAD + FED + text)
-    assert not result.changed
-    assert why in reasons(result)
+    stays(HEAD + FED + text, why)
 
 
 @pytest.mark.parametrize("call", ["keras.backend.set_floatx('float64')", "keras.mixed_precision.set_policy('float64')"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
+from tests.support.source.projects import HEAD, judged
 
 pytest.importorskip("tensorflow")
 
@@ -43,7 +43,6 @@ OTHERS = {
 @pytest.mark.parametrize(("other", "main", "says"), OTHERS.values(), ids=OTHERS)
 def test_what_another_file_does_keeps_the_table(other: str, main: str, says: str, tmp_path: Path) -> None:
     main = HEAD + "ids = tf.constant([1])\n" + main
-    root = write(tmp_path / "p", {"look.py": LOOK, "other.py": other, "main.py": main})
-    results = convert(root, assume=True)
-    assert verdicts(results) == {"w": "unsupported"}
-    assert says in reasons(results)
+    judged(
+        tmp_path / "p", {"look.py": LOOK, "other.py": other, "main.py": main}, {"w": "unsupported"}, says, assume=True
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.source.converting import converted, reasons
+from tests.support.source.converting import converted, reasons, stays
 from tests.support.source.scripts import HEAD, MADE, compare
 
 BODY = MADE + "loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(W, ids) + b))\n"
@@ -118,9 +118,7 @@ KEPT = {
 @pytest.mark.parametrize(("code", "why"), KEPT.values(), ids=KEPT)
 def test_optimizers_that_a_row_cannot_have_keep_it(code: str, why: str) -> None:
     text = HEAD + BODY + code
-    result = converted(text, assume=True)
-    assert result.converted == text
-    assert why in reasons(result)
+    stays(text, why, assume=True)
 
 
 def test_a_term_over_the_table_beside_two_optimizers_is_no_exact_one() -> None:
@@ -136,16 +134,12 @@ def test_a_term_over_the_table_beside_two_optimizers_is_no_exact_one() -> None:
 
 def test_a_term_over_the_table_beside_an_optimizer_of_a_subclass_keeps_it() -> None:
     code = OWN_SLOTS["another one in a subclass"].replace("b))", "b)) + 0.1 * tf.nn.l2_loss(W)", 1)
-    result = converted(HEAD + code + RUN)
-    assert result.converted == HEAD + code + RUN
-    assert "with a term over all rows" in reasons(result)
+    stays(HEAD + code + RUN, "with a term over all rows")
 
 
 def test_another_target_has_one_optimizer_for_a_table() -> None:
     text = HEAD + BODY + f"a, b = {ADAM}.minimize(loss), {ADAM}.minimize(loss)\n"
-    result = converted(text, target="sok")
-    assert result.converted == text
-    assert "both would update it" in reasons(result)
+    stays(text, "both would update it", target="sok")
 
 
 UNSEEN = {
@@ -169,6 +163,4 @@ def test_an_optimizer_whose_steps_are_not_seen_keeps_the_tables(code: str) -> No
 @pytest.mark.parametrize("first", ["None", ADAM])
 def test_an_optimizer_that_another_function_makes_anew_keeps_the_tables(first: str) -> None:
     make = f"opt = {first}\ndef make():\n    global opt\n    opt = {ADAGRAD}\nmake()\ntrain = opt.minimize(loss)\n"
-    result = converted(HEAD + BODY + make + RUN, assume=True)
-    assert not result.changed
-    assert "creates the optimizer of another function" in reasons(result)
+    stays(HEAD + BODY + make + RUN, "creates the optimizer of another function", assume=True)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.source.converting import converted
-from tests.support.source.trained import SGD, losses, model, tf
+from tests.support.source.trained import SGD, model, same_losses
+from tests.support.source.whole_training import tf
 
 STEPS = {
     "sgd": f"train_op = {SGD}.minimize(loss, global_step=step)",
@@ -43,11 +44,7 @@ def test_same_rows_give_the_same_losses(training: str) -> None:
     result = converted(text)
     assert result.changed
     tables = {"user": "user", "item_table": "item/table", "item_bias": "item/bias"}
-    want, start, steps = losses(text, tables, None)
-    got, _, steps_after = losses(result.converted, tables, start)
-    assert len(set(np.round(want, 4))) == len(want), "the losses must move, or the comparison says nothing"
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert steps_after == steps == 5
+    same_losses(text, result.converted, tables)
 
 
 #: Nothing but tables, which stock optimizers take no part in; rows are read in odd places.
@@ -90,11 +87,7 @@ def test_a_model_of_nothing_but_tables_trains(training: str) -> None:
     result = converted(text)
     assert "create_hash_optimizer" in result.converted
     assert "dense_optimizer" not in result.converted
-    want, start, _ = losses(text, {}, None)
-    got, _, steps = losses(result.converted, {"U": "U", "V": "V"}, start)
-    assert len(set(np.round(want, 4))) == len(want)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert steps == 5
+    same_losses(text, result.converted, {"U": "U", "V": "V"})
 
 
 @pytest.mark.parametrize(
@@ -105,9 +98,7 @@ def test_a_lookup_inside_the_call_that_is_split_is_kept(loss: str) -> None:
     text = model(f"train_op = {SGD}.minimize({loss}, step)", FACTORS.replace("{training}", kernel + "{training}"))
     result = converted(text)
     assert "dense_optimizer" in result.converted
-    want, start, _ = losses(text, {}, None)
-    got, _, _ = losses(result.converted, {"U": "U", "V": "V"}, start)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
+    same_losses(text, result.converted, {"U": "U", "V": "V"})
 
 
 @pytest.mark.parametrize("made", ["", ", initializer=tf.glorot_normal_initializer()"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons, stays
 
 ZEROS = "tf.concat([tf.zeros([1, 4]), W[1:]], 0)"
 BEFORE = "tf.concat([tf.zeros([1, 4]), W], 0)"
@@ -92,6 +92,4 @@ def test_it_stays_and_the_reason_is_named(body: str, says: str) -> None:
 
 def test_it_stays_for_an_sdk_without_padded_tables() -> None:
     text = HEAD + MADE + f"W = {ZEROS}\n" + LOOKUP + STEP
-    result = converted(text, target="deeprec")
-    assert result.converted == text
-    assert "computed from the whole variable `W`" in reasons(result)
+    stays(text, "computed from the whole variable `W`", target="deeprec")
