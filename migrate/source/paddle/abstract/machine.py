@@ -30,12 +30,11 @@ MAX_DEPTH = 60
 
 
 class Machine(Run):
-    """Executes statements, and hands expressions to `expressions.py`."""
+    """Executes statements, and hands expressions to `expressions.py`; what `Run` asks for is told there."""
 
     call = calls.call
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Execute a function or method of the program and return its result."""
         if function.receiver is not None:
             positional = [function.receiver, *positional]
         names = bind(self, function, positional, keywords)
@@ -59,12 +58,10 @@ class Machine(Run):
         return None
 
     def run(self, body: list[ast.stmt]) -> None:
-        """Execute statements in the current frame."""
         for _ in self.lazily(body):
             raise Refuse("a `yield` in this place is not supported")
 
     def lazily(self, body: list[ast.stmt]) -> Iterator[Value]:
-        """Execute statements, and yield what they yield; what they do in between waits for the next item."""
         for statement in body:
             self.tick(statement)
             self.executed.add(self.place(statement))
@@ -84,7 +81,6 @@ class Machine(Run):
                 raise Stop from None
 
     def evaluate(self, node: ast.expr) -> Value:
-        """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
         self.tick(node)
         try:
             value = expressions.evaluate(self, node)
@@ -100,7 +96,6 @@ class Machine(Run):
             return self.failure(node, error)
 
     def evaluate_in(self, module: Module, node: ast.expr) -> Value:
-        """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
         self.frames.append(Frame(module, self.frame.scope, module.names))
         try:
             return self.evaluate(node)
@@ -108,7 +103,6 @@ class Machine(Run):
             self.frames.pop()
 
     def iterate(self, node: ast.expr) -> Iterable[Value]:
-        """Return the items of an iterable; record where a tensor is iterated."""
         value = attributes.iterated(self, node, self.evaluate(node))
         self.lasting.takes(value)
         if isinstance(value, Fetched):
@@ -129,7 +123,6 @@ class Machine(Run):
         raise Stop
 
     def truth(self, node: ast.expr) -> bool:
-        """Return the truth of an expression; a condition on the value of a tensor ends the execution."""
         return self.decide(node, self.evaluate(node))
 
     def decide(self, node: ast.expr, value: Value) -> bool:

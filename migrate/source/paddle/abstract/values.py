@@ -303,9 +303,8 @@ class Module:
     text: str
     tree: ast.Module
     names: dict[str, Value] = field(default_factory=dict)
-    _spans: dict[int, tuple[ast.AST, Span]] = field(
-        default_factory=dict
-    )  #: id of a node -> it, kept alive, and its span
+    #: id of a node -> it, kept alive, and its span
+    _spans: dict[int, tuple[ast.AST, Span]] = field(default_factory=dict)
 
     @cached_property
     def lines(self) -> list[str]:

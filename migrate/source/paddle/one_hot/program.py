@@ -41,9 +41,8 @@ class Program(program.Program):
     batch_labels: dict[int, int] = field(default_factory=dict)  #: item of the batch -> column of the labels
     written: frozenset[tuple[int, str]] = frozenset()  #: (id of an object, attribute) that `forward` sets
     columns: list[Layer] = field(default_factory=list)  #: the layers whose kernels share the table, from left to right
-    loss_arguments: list[str] = field(
-        default_factory=list
-    )  #: how `build_model` calls it: `outputs[0]`, `labels[:, 0:1]`
+    #: how `build_model` calls it: `outputs[0]`, `labels[:, 0:1]`
+    loss_arguments: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:

@@ -40,6 +40,18 @@ def test_a_loss_of_tasks_needs_no_layers_of_the_runtime(tmp_path: Path) -> None:
     assert all(abs(gradient).max() > 0 for gradient in side.gradients.values())
 
 
+@pytest.mark.parametrize("target", ["runtime", "sok"])
+@pytest.mark.one_case
+def test_sizes_of_a_batch_are_those_of_the_graph(target: str, tmp_path: Path) -> None:
+    source, schema = cases.MODELS["share-bottom"]
+    line = "        output_layers = []\n"
+    reshaped = "        sizes = bottom_out.shape\n        bottom_out = paddle.reshape(bottom_out, sizes)\n"
+    text = cases.source(source).replace(line, line + reshaped)
+    assert text != cases.source(source)
+    side = oracle.compare(text, schema, tmp_path, target=target)
+    assert all(output.std() > 1e-4 for output in side.outputs)
+
+
 STEP = """\
     def train_forward(self, dy_model, metrics_list, batch_data, config):
         x, y, z = self.create_feeds(batch_data, config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
@@ -49,6 +50,42 @@ def test_a_module_makes_the_tables_of_its_sdk(target: str, imported: str, made: 
     assert max(map(len, result.converted.splitlines())) <= 120
     (table,) = result.tables
     assert table.applicability is Applicability.EXACT  # all kernels begin with constants
+
+
+@pytest.mark.parametrize("target", ["rec_sdk", "deeprec", "sok"])
+@pytest.mark.one_case
+def test_a_module_is_that_of_the_runtime_with_what_it_uses_of_it(target: str) -> None:
+    own, sdk = (ast.parse(converted(name).converted) for name in ("runtime", target))
+    carried = next(node for node in sdk.body if isinstance(node, ast.ClassDef) and node.name == "nn")
+    names = {node.name for node in carried.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    assert names == {"Weight", "Layer", "Linear", "initializer", "one_hot", "functional"}
+    same = {"create_loss", "build_model", "sparse_keys"}
+    texts = [{name: text for name, text in functions(ast.unparse(tree)).items() if name in same} for tree in (own, sdk)]
+    assert texts[0] == texts[1] and texts[0].keys() == same
+    models = [
+        {
+            item.name: ast.unparse(item)
+            for node in tree.body
+            if getattr(node, "name", "") == "MMoELayer"
+            for item in getattr(node, "body", ())
+            if isinstance(item, ast.FunctionDef)
+        }
+        for tree in (own, sdk)
+    ]
+    assert models[0]["forward"] == models[1]["forward"] and models[0]["__init__"] == models[1]["__init__"]
+
+
+def test_the_class_has_the_name_that_the_file_has_for_layers() -> None:
+    text = (
+        FILES["net.py"]
+        .replace("import paddle.nn as nn", "import paddle.nn as pnn")
+        .replace("nn.", "pnn.")
+        .replace("paddle.pnn.", "paddle.nn.")
+    )
+    beside = {name: text for name, text in FILES.items() if name != "net.py"}
+    result = convert_text("net.py", text, Options(SCHEMA, "sok"), beside)
+    assert "class pnn:" in result.converted and "isinstance(value, pnn.Layer)" in result.converted
+    assert "tf.nn.relu" in result.converted and not re.search(r"(?<!\.)\bnn\.", result.converted)
 
 
 def test_findings_name_the_method_that_they_are_in() -> None:
