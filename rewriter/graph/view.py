@@ -216,31 +216,16 @@ class GraphView:
 
         With `controls`, control inputs are followed, too.
         """
-        ancestors: dict[str, None] = {}
-        pending = deque(tensor.op for tensor in tensors)
-        while pending:
-            op = pending.popleft()
-            if op in ancestors:
-                continue
-            ancestors[op] = None
-            if not stop(op):
-                pending.extend(tensor.op for tensor in self._inputs[op])
-                pending.extend(self._controls[op] if controls else ())
-        return list(ancestors)
+
+        def before(op: str) -> Iterator[str]:
+            yield from (tensor.op for tensor in self._inputs[op])
+            yield from self._controls[op] if controls else ()
+
+        return _reached((tensor.op for tensor in tensors), before, stop)
 
     def descendants(self, ops: Iterable[str], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
         """Return `ops` and all ops that depend on them by data or control edges, nearest first, up to `stop`."""
-        descendants: dict[str, None] = {}
-        pending = deque(ops)
-        while pending:
-            op = pending.popleft()
-            if op in descendants:
-                continue
-            descendants[op] = None
-            if not stop(op):
-                pending.extend(use.op for use in self.users(op))
-                pending.extend(self._waiting[op])
-        return list(descendants)
+        return _reached(ops, lambda op: [*(use.op for use in self.users(op)), *self._waiting[op]], stop)
 
     def path(self, start: str, end: str) -> list[str]:
         """Return the ops of a shortest path along data edges from `start` to `end`; empty if there is none."""
@@ -293,3 +278,15 @@ def _walk_back(before: dict[str, str], start: str, end: str) -> Iterator[str]:
         yield op
         op = before[op]
     yield start
+
+
+def _reached(ops: Iterable[str], steps: Callable[[str], Iterable[str]], stop: Callable[[str], bool]) -> list[str]:
+    """Return the ops and all that steps lead to from them, nearest first, but for those behind one where `stop` is."""
+    reached: dict[str, None] = {}
+    pending = deque(ops)
+    while pending:
+        op = pending.popleft()
+        if op not in reached:
+            reached[op] = None
+            pending.extend(steps(op) if not stop(op) else ())
+    return list(reached)

@@ -5,7 +5,7 @@ These carriers are Switch in a branch, Enter in a loop, and plain reads. Ops beh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from rewriter.graph.view import GraphView, Tensor, Use
 
@@ -29,17 +29,13 @@ def carries(view: GraphView, use: Use) -> bool:
     return use.input == 0 and view.type(use.op) in _CARRIERS
 
 
-def carried_uses(view: GraphView, variable: str, chosen: bool = False) -> Iterator[Use]:
-    """Yield every use of a variable, including uses behind carriers, once each.
-
-    With `chosen`, also uses of a value that a tf.cond or a loop selects among several, the variable among them.
-    """
+def carried_uses(view: GraphView, variable: str) -> Iterator[Use]:
+    """Yield every use of a variable, including uses behind carriers, once each."""
     pending, known = [variable], {variable}
     while pending:
         for use in view.users(pending.pop()):
             yield use
-            passes = carries(view, use) or (chosen and view.type(use.op) in _CHOICES)
-            if passes and use.op not in known:
+            if carries(view, use) and use.op not in known:
                 known.add(use.op)
                 pending.append(use.op)
 
@@ -69,9 +65,9 @@ def readers(view: GraphView, variable: str) -> list[str]:
     return ops
 
 
-def source(view: GraphView, tensor: Tensor) -> Tensor:
+def source(view: GraphView, tensor: Tensor, carriers: Container[str] = _CARRIERS) -> Tensor:
     """Return the tensor that was carried to a tensor: the variable, if it carries one."""
-    while view.type(tensor.op) in _CARRIERS:
+    while view.type(tensor.op) in carriers:
         tensor = view.inputs(tensor.op)[0]
     return tensor
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from rewriter.graph.view import GraphView
-from rewriter.plan.explain import explain
+from rewriter.plan.planner import explain
 
 v1 = tf.compat.v1
 

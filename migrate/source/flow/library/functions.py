@@ -10,8 +10,7 @@ from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal
-from migrate.source.flow.library.containers import external_result, merge, method, move, new_holder
-from migrate.source.flow.library.iteration import ITERATING, Read
+from migrate.source.flow.library.containers import ITERATING, Read, external_result, merge, method, move, new_holder
 from migrate.source.flow.library.modules import attribute, of_package
 from migrate.source.flow.values import (
     ANY,
