@@ -84,11 +84,13 @@ def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
 
 def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
     """Return looked-up rows of the table, [*keys, dim], as the variable's lookup gives them, [*keys, *row]."""
-    if table.is_matrix:
-        return rows
-    keys = keys_of(lookup, ids)
-    shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))
-    return tf.ensure_shape(shaped, keys.shape.concatenate(table.row))
+    return rows if table.is_matrix else _shaped(rows, keys_of(lookup, ids), table.row)
+
+
+def _shaped(rows: tf.Tensor, keys: tf.Tensor, row: tuple[int, ...]) -> tf.Tensor:
+    """Return rows as [*keys, *row]."""
+    shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(row, tf.int32)], 0))
+    return tf.ensure_shape(shaped, keys.shape.concatenate(row))
 
 
 Take = Callable[[Tensor], tf.Tensor]
@@ -97,12 +99,8 @@ Take = Callable[[Tensor], tf.Tensor]
 def ops_before_row_op(graph: tf.Graph, row_op: RowOp) -> list[tf.Operation]:
     """Return the old op and what no longer runs with it, whose waits the new one takes over: reads, and the axis."""
     op = graph.get_operation_by_name(row_op.op)
-    before = [op]
-    while op.inputs and op.inputs[0].op.type in READS:
-        op = op.inputs[0].op
-        before.append(op)
-    axis = before[0].inputs[2:] if row_op.how == "read" else ()
-    return [*before, *(one for number in axis for one in number_before(number))]
+    axis = op.inputs[2:] if row_op.how == "read" else ()
+    return [op, *_reads(op), *(one for number in axis for one in number_before(number))]
 
 
 def column_of(runtime_table: RuntimeTable, table: Table, slot: str) -> Column:
@@ -123,10 +121,7 @@ def row_op(runtime_table: RuntimeTable, table: Table, operation: RowOp, take: Ta
     keys = tf.cast(tf.reshape(ids, [-1]), tf.int64)
     column = column_of(runtime_table, table, operation.slot)
     if operation.value is None:
-        rows = tf.reshape(
-            read_slot(runtime_table, column, keys), tf.concat([tf.shape(ids), tf.constant(table.row, tf.int32)], 0)
-        )
-        return tf.ensure_shape(rows, ids.shape.concatenate(table.row))
+        return _shaped(read_slot(runtime_table, column, keys), ids, table.row)
     value = take(operation.value)
     if value.shape.rank in (0, None):  # one number for all elements
         value = tf.broadcast_to(value, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))

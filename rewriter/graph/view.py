@@ -7,7 +7,7 @@ import functools
 import gc
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -208,6 +208,12 @@ class GraphView:
         if not numbers or None in numbers:
             return None
         return _ARITHMETIC[self.type(op)](*numbers) if self.type(op) in _ARITHMETIC else numbers[0]
+
+    def behind(self, tensor: Tensor, types: Container[str]) -> Tensor:
+        """Return the tensor that ops of these types, whose first input is what they give, have handed on."""
+        while self.type(tensor.op) in types:
+            tensor = self._inputs[tensor.op][0]
+        return tensor
 
     def ancestors(
         self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False

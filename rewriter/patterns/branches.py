@@ -5,7 +5,7 @@ These carriers are Switch in a branch, Enter in a loop, and plain reads. Ops beh
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from rewriter.graph.view import GraphView, Tensor, Use
 
@@ -65,11 +65,9 @@ def readers(view: GraphView, variable: str) -> list[str]:
     return ops
 
 
-def source(view: GraphView, tensor: Tensor, carriers: Container[str] = _CARRIERS) -> Tensor:
+def source(view: GraphView, tensor: Tensor) -> Tensor:
     """Return the tensor that was carried to a tensor: the variable, if it carries one."""
-    while view.type(tensor.op) in carriers:
-        tensor = view.inputs(tensor.op)[0]
-    return tensor
+    return view.behind(tensor, _CARRIERS)
 
 
 def waited_for(view: GraphView, carriers: Iterable[str], answers: Iterable[str]) -> tuple[str, ...]:
