@@ -11,12 +11,10 @@ import tensorflow as tf
 
 from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
-from rewriter.plan.growth_lines import growth_lines
+from rewriter.plan.lines import growth_lines, stay_lines, table_line
 from rewriter.plan.plan import Plan
-from rewriter.plan.stay_lines import stay_lines
-from rewriter.plan.table_line import table_line
 from rewriter.proof import Proof
-from rewriter.proof.recorder import Recorder
+from rewriter.proof.proving import Recorder
 from rewriter.record import check_record_path, write_record
 from rewriter.rewrite_graph import require_variables, rewrite_and_view
 from rewriter.table_settings import TableSettings, check_tables, checked_settings, require_provable

@@ -14,8 +14,7 @@ from rewriter.analysis.already_moved import moved_before
 from rewriter.analysis.exports import let_restore_whole, prepare_exports
 from rewriter.apply.inlining import inline_calls, unlocked_by_inlining
 from rewriter.apply.live import MOVED, apply_plan
-from rewriter.apply.widened_datasets import widen_functions
-from rewriter.apply.widening import widen
+from rewriter.apply.widening import widen, widen_functions
 from rewriter.by_rows.normal_form import read_rows, unlocked_by_rows
 from rewriter.checks.invariants import check
 from rewriter.checks.late_use_guard import refuse_later_uses

@@ -7,8 +7,14 @@ from runtime import needs_tensorflow  # noqa: F401 - before all others, which im
 # isort: split
 from runtime import checkpoint, initializers, optimizers
 from runtime.config import init, terminate_config_initializer
-from runtime.embedding_variable.create import create_counted_table
-from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
+from runtime.embedding_variable.create import (
+    Admission,
+    Eviction,
+    InitialRows,
+    KeyRules,
+    WarmStart,
+    create_counted_table,
+)
 from runtime.initializers import column_blocks
 from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
 from runtime.lookup.ahead import ExchangedIds, exchange_ids, exchange_safe_sparse_ids, exchange_sparse_ids
@@ -31,8 +37,7 @@ from runtime.policy.base import forget_base, set_base
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.policy.wide_buckets import naming_buckets, wide_buckets
 from runtime.storage.buckets import Buckets
-from runtime.storage.device import Device
-from runtime.storage.tiers import Storage
+from runtime.storage.tiers import Device, Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.columns import ColumnTable, create_column_table
 from runtime.table.create import create_table, tables

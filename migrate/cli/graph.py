@@ -155,7 +155,7 @@ def _explanation(source: str, tensor: str) -> str:
     """Explain a tensor, in the first graph that contains it."""
     from rewriter.graph.files import read_graphs
     from rewriter.graph.view import GraphView
-    from rewriter.plan.explain import explain
+    from rewriter.plan.planner import explain
 
     views = [GraphView(meta.graph_def) for meta in read_graphs(source).values()]
     return explain(next((view for view in views if tensor.partition(":")[0] in view), views[0]), tensor)

@@ -50,9 +50,7 @@ class SaverPart:
 
 def restored_by(view: GraphView, assignment: str) -> Tensor | None:
     """Return the RestoreV2 output of a Saver that an op assigns; None if it assigns another value."""
-    value = view.inputs(assignment)[1]
-    while view.type(value.op) in ("Identity", "Reshape"):
-        value = view.inputs(value.op)[0]
+    value = view.behind(view.inputs(assignment)[1], ("Identity", "Reshape"))
     # A RestoreV2 with a constant prefix is an initial value (init_from_checkpoint), not a Saver.
     fed = view.type(value.op) == "RestoreV2" and view.type(view.inputs(value.op)[0].op) in _FED
     return value if fed else None

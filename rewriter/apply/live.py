@@ -20,9 +20,16 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product, written_rows
-from rewriter.apply.looked_up import arithmetic_before, keys_of, number_before, ops_before, rows_of_variable
+from rewriter.apply.looked_up import (
+    arithmetic_before,
+    keys_of,
+    number_before,
+    ops_before,
+    ops_before_row_op,
+    row_op,
+    rows_of_variable,
+)
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, replaced_variable, start_slot, unread
-from rewriter.apply.row_ops import ops_before_row_op, row_op
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.table_options import table_options
 from rewriter.apply.whole_table import term_values, whole_gradient
@@ -30,8 +37,8 @@ from rewriter.checks.moved_variables import collections_of, stands_for
 from rewriter.facts import RESOURCE_GATHERS, Lookup, NewRows, Optimizer, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor
 from rewriter.patterns.branches import ASKS, READS
-from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import ControlEdit, Plan
+from rewriter.plan.planner import started_parts
 from rewriter.table_settings import TableSettings
 from runtime import sparse_lookup
 from runtime.checkpoint.stock_variable import StockVariable

@@ -1,14 +1,20 @@
-"""What a lookup of a table is given and gives in a live graph, where the old one had other ids or other rows."""
+"""What a lookup of a table is given and gives in a live graph, where the old one had other ids or other rows.
+
+Steps that are composed read and write rows, too: those of a table, and of its slots.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.facts import Lookup, Table, Update
+from rewriter.facts import Lookup, Optimizer, RowOp, Table, Update
+from rewriter.graph.view import Tensor
 from rewriter.patterns.branches import READS
+from runtime.optimizers.composed import Column, read_slot, write_rows
+from runtime.table.table import Table as RuntimeTable
 
 #: Where the numbers of a gradient end: sizes of tensors, which may be of any part of the graph, and variables.
 _NO_NUMBERS = ("Shape", "ShapeN", "Size", "VarHandleOp", "VariableV2", "Placeholder")
@@ -78,8 +84,45 @@ def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
 
 def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
     """Return looked-up rows of the table, [*keys, dim], as the variable's lookup gives them, [*keys, *row]."""
-    if table.is_matrix:
-        return rows
-    keys = keys_of(lookup, ids)
-    shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))
-    return tf.ensure_shape(shaped, keys.shape.concatenate(table.row))
+    return rows if table.is_matrix else _shaped(rows, keys_of(lookup, ids), table.row)
+
+
+def _shaped(rows: tf.Tensor, keys: tf.Tensor, row: tuple[int, ...]) -> tf.Tensor:
+    """Return rows as [*keys, *row]."""
+    shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(row, tf.int32)], 0))
+    return tf.ensure_shape(shaped, keys.shape.concatenate(row))
+
+
+Take = Callable[[Tensor], tf.Tensor]
+
+
+def ops_before_row_op(graph: tf.Graph, row_op: RowOp) -> list[tf.Operation]:
+    """Return the old op and what no longer runs with it, whose waits the new one takes over: reads, and the axis."""
+    op = graph.get_operation_by_name(row_op.op)
+    axis = op.inputs[2:] if row_op.how == "read" else ()
+    return [op, *_reads(op), *(one for number in axis for one in number_before(number))]
+
+
+def column_of(runtime_table: RuntimeTable, table: Table, slot: str) -> Column:
+    """Return where a table holds a slot, or the value of its rows for an empty name."""
+    if not slot:
+        return Column()
+    owner = next(one for one in table.composed if slot in one.slots)
+    return Column(owner.slots.index(slot) + 1, owner.rule, owner.starts, _set_of(runtime_table, table, owner))
+
+
+def _set_of(runtime_table: RuntimeTable, table: Table, owner: Optimizer) -> int:
+    return runtime_table.slot_sets.number_of(owner) if len(table.optimizers) > 1 else 0
+
+
+def row_op(runtime_table: RuntimeTable, table: Table, operation: RowOp, take: Take) -> tf.Tensor | tf.Operation:
+    """Return the rows that a step reads, [*ids, *row], or the op that writes them."""
+    ids = take(operation.ids)
+    keys = tf.cast(tf.reshape(ids, [-1]), tf.int64)
+    column = column_of(runtime_table, table, operation.slot)
+    if operation.value is None:
+        return _shaped(read_slot(runtime_table, column, keys), ids, table.row)
+    value = take(operation.value)
+    if value.shape.rank in (0, None):  # one number for all elements
+        value = tf.broadcast_to(value, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))
+    return write_rows(runtime_table, column, keys, tf.reshape(value, [-1, table.dim]), operation.how)

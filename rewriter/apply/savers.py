@@ -8,8 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.analysis.savers import SavedTable, SaverPart
-from rewriter.apply.checkpoint_names import names_in_checkpoints
-from rewriter.apply.partitions import row_keys
+from rewriter.apply.partitions import names_in_checkpoints, row_keys
 from rewriter.facts import Table
 from runtime.checkpoint.presence import tables_in
 from runtime.checkpoint.stock_variable import StockVariable

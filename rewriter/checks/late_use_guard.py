@@ -18,8 +18,8 @@ from rewriter.graph.source_trace import line_here
 from rewriter.graph.view import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import ASKS, READS
-from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import Plan
+from rewriter.plan.planner import started_parts
 from runtime.table.clusters.servers import is_at
 from runtime.table.create import tables
 

@@ -53,9 +53,7 @@ def handle_of(view: GraphView, tensor: Tensor) -> str:
     Raises:
         ValueError: it comes from something else.
     """
-    start = tensor
-    while view.type(tensor.op) in _SAME:
-        tensor = view.inputs(tensor.op)[0]
+    start, tensor = tensor, view.behind(tensor, _SAME)
     if view.type(tensor.op) not in _SOURCES:
         raise ValueError(
             f"`{start.op}` gets a table that {view.type(tensor.op)} `{tensor.op}` selects when the graph runs: "

@@ -7,7 +7,7 @@ import functools
 import gc
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -209,6 +209,12 @@ class GraphView:
             return None
         return _ARITHMETIC[self.type(op)](*numbers) if self.type(op) in _ARITHMETIC else numbers[0]
 
+    def behind(self, tensor: Tensor, types: Container[str]) -> Tensor:
+        """Return the tensor that ops of these types, whose first input is what they give, have handed on."""
+        while self.type(tensor.op) in types:
+            tensor = self._inputs[tensor.op][0]
+        return tensor
+
     def ancestors(
         self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False
     ) -> list[str]:
@@ -216,31 +222,16 @@ class GraphView:
 
         With `controls`, control inputs are followed, too.
         """
-        ancestors: dict[str, None] = {}
-        pending = deque(tensor.op for tensor in tensors)
-        while pending:
-            op = pending.popleft()
-            if op in ancestors:
-                continue
-            ancestors[op] = None
-            if not stop(op):
-                pending.extend(tensor.op for tensor in self._inputs[op])
-                pending.extend(self._controls[op] if controls else ())
-        return list(ancestors)
+
+        def before(op: str) -> Iterator[str]:
+            yield from (tensor.op for tensor in self._inputs[op])
+            yield from self._controls[op] if controls else ()
+
+        return _reached((tensor.op for tensor in tensors), before, stop)
 
     def descendants(self, ops: Iterable[str], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
         """Return `ops` and all ops that depend on them by data or control edges, nearest first, up to `stop`."""
-        descendants: dict[str, None] = {}
-        pending = deque(ops)
-        while pending:
-            op = pending.popleft()
-            if op in descendants:
-                continue
-            descendants[op] = None
-            if not stop(op):
-                pending.extend(use.op for use in self.users(op))
-                pending.extend(self._waiting[op])
-        return list(descendants)
+        return _reached(ops, lambda op: [*(use.op for use in self.users(op)), *self._waiting[op]], stop)
 
     def path(self, start: str, end: str) -> list[str]:
         """Return the ops of a shortest path along data edges from `start` to `end`; empty if there is none."""
@@ -293,3 +284,15 @@ def _walk_back(before: dict[str, str], start: str, end: str) -> Iterator[str]:
         yield op
         op = before[op]
     yield start
+
+
+def _reached(ops: Iterable[str], steps: Callable[[str], Iterable[str]], stop: Callable[[str], bool]) -> list[str]:
+    """Return the ops and all that steps lead to from them, nearest first, but for those behind one where `stop` is."""
+    reached: dict[str, None] = {}
+    pending = deque(ops)
+    while pending:
+        op = pending.popleft()
+        if op not in reached:
+            reached[op] = None
+            pending.extend(steps(op) if not stop(op) else ())
+    return list(reached)

@@ -26,11 +26,10 @@ from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
 from rewriter.pipeline import PipelinePlan, move_ids
+from rewriter.plan.lines import stay_lines, table_line
 from rewriter.plan.plan import Plan
-from rewriter.plan.stay_lines import stay_lines
-from rewriter.plan.table_line import table_line
 from rewriter.proof import Proof
-from rewriter.proof.recorder import Recorder
+from rewriter.proof.proving import Recorder
 from rewriter.rewrite_graph import rewrite_and_view
 from rewriter.table_settings import DEFAULT
 from runtime.table.anchor import GraphAnchor

@@ -25,7 +25,7 @@ from rewriter.graph.view import Tensor
 from rewriter.installation.hashed_ids import HashedIds, bound_of
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
-from rewriter.plan.stay_lines import stay_lines
+from rewriter.plan.lines import stay_lines
 from rewriter.table_settings import TableSettings, settings_of
 from runtime import _tf_private
 from runtime.keras.embedding import embedding_class

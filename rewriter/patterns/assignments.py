@@ -52,7 +52,4 @@ def _initializer(view: GraphView, name: str, ops: Sequence[str], usual: str) -> 
 
 
 def _from_checkpoint(view: GraphView, op: str) -> bool:
-    value = view.inputs(op)[1]
-    while view.type(value.op) in _HANDED_ON:
-        value = view.inputs(value.op)[0]
-    return view.type(value.op) in _CHECKPOINTS
+    return view.type(view.behind(view.inputs(op)[1], _HANDED_ON).op) in _CHECKPOINTS

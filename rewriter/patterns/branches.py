@@ -29,17 +29,13 @@ def carries(view: GraphView, use: Use) -> bool:
     return use.input == 0 and view.type(use.op) in _CARRIERS
 
 
-def carried_uses(view: GraphView, variable: str, chosen: bool = False) -> Iterator[Use]:
-    """Yield every use of a variable, including uses behind carriers, once each.
-
-    With `chosen`, also uses of a value that a tf.cond or a loop selects among several, the variable among them.
-    """
+def carried_uses(view: GraphView, variable: str) -> Iterator[Use]:
+    """Yield every use of a variable, including uses behind carriers, once each."""
     pending, known = [variable], {variable}
     while pending:
         for use in view.users(pending.pop()):
             yield use
-            passes = carries(view, use) or (chosen and view.type(use.op) in _CHOICES)
-            if passes and use.op not in known:
+            if carries(view, use) and use.op not in known:
                 known.add(use.op)
                 pending.append(use.op)
 
@@ -71,9 +67,7 @@ def readers(view: GraphView, variable: str) -> list[str]:
 
 def source(view: GraphView, tensor: Tensor) -> Tensor:
     """Return the tensor that was carried to a tensor: the variable, if it carries one."""
-    while view.type(tensor.op) in _CARRIERS:
-        tensor = view.inputs(tensor.op)[0]
-    return tensor
+    return view.behind(tensor, _CARRIERS)
 
 
 def waited_for(view: GraphView, carriers: Iterable[str], answers: Iterable[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from rewriter.patterns.branches import source
 from rewriter.patterns.matching import Match, Mismatch, match, node
 
 _STITCHES = ("ParallelDynamicStitch", "DynamicStitch")
+_SHAPED = ("Reshape", "Identity")
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
 _MOD_PART, _MOD_ROW = node("FloorMod", "ids", "count"), node("FloorDiv", "ids", "count")
 _LONGER = node("AddV2|Add", "length", "one")
@@ -241,7 +242,7 @@ def _before_split(view: GraphView, steps: Sequence[Update], stitch: Stitch) -> T
     """Return the gradient of all stitched rows, if the parts' gradients are slices of it; else None."""
     wholes = set()
     for part, step in enumerate(steps):
-        taken = _through(view, step.gradients[0][0])
+        taken = view.behind(step.gradients[0][0], _SHAPED)
         if view.type(taken.op) != "GatherV2" or view.inputs(taken.op)[1] != view.inputs(stitch.op)[part]:
             return None
         if view.number(view.inputs(taken.op)[2]) != 0:
@@ -252,17 +253,11 @@ def _before_split(view: GraphView, steps: Sequence[Update], stitch: Stitch) -> T
 
 def _stitch_of(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Stitch | None:
     """Return the stitch whose gathers have the indices by which the parts are updated."""
-    indices = [_through(view, step.gradients[0][1]) for step in steps]
+    indices = [view.behind(step.gradients[0][1], _SHAPED) for step in steps]
     for stitch in stitches:
         if indices == [view.inputs(gather)[1] for gather in stitch.gathers]:
             return stitch
     return None
-
-
-def _through(view: GraphView, tensor: Tensor) -> Tensor:
-    while view.type(tensor.op) in ("Reshape", "Identity"):
-        tensor = view.inputs(tensor.op)[0]
-    return tensor
 
 
 def _same(view: GraphView, left: Any, other: Any) -> bool:

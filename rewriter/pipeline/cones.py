@@ -31,13 +31,6 @@ class Origin:
     path: tuple[str, ...] = ()
 
 
-def through_branches(view: GraphView, tensor: Tensor) -> Tensor:
-    """Return the tensor outside of v1 branches and loops that `tensor`, inside of them, is the value of."""
-    while view.type(tensor.op) in ENTRANCES:
-        tensor = view.inputs(tensor.op)[0]
-    return tensor
-
-
 @dataclass
 class Cone:
     """All ops that some tensors are computed from, back to elements of iterators, including control edges.

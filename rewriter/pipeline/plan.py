@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from rewriter.graph.iterators import GETTERS, MAKERS, SAVERS, Family, families, one_shots
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.pipeline.cones import CAPTURED, Cone, through_branches
+from rewriter.pipeline.cones import CAPTURED, ENTRANCES, Cone
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
 from rewriter.plan.plan import ControlEdit, InputEdit
 
@@ -108,7 +108,7 @@ def plan_pipeline(
         op_types: move only ids that depend on an op of one of these types; empty for all that can move.
     """
     cone = Cone(view, types_run, in_branch)
-    tensors = {ids: through_branches(view, view.inputs(ids.op)[ids.input]) for ids in lookups}
+    tensors = {ids: view.behind(view.inputs(ids.op)[ids.input], ENTRANCES) for ids in lookups}
     cone.explore(tensors.values())
     family_of = {getter: one for one in families(view, _getters(cone, tensors.values())) for getter in one.getters}
     sorted_ids = _Sorted(staying=list(staying))

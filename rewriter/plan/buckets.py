@@ -1,18 +1,22 @@
-"""Finds the ops that divide the ids of tables into buckets, and whether lookups can read wide ids instead."""
+"""Finds the ops that divide the ids of tables into buckets, and whether lookups can read wide ids instead.
+
+Comparisons that do not tell one row from another, and bounds that let all rows pass, leave ids as they are.
+"""
 
 from __future__ import annotations
 
 import collections
 import functools
+import operator
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import tensorflow as tf
 
 from rewriter.facts import Table
-from rewriter.graph.view import GraphView, Tensor
-from rewriter.plan.comparisons import BOUNDS, passes_all
+from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.plan.vocabularies import FINDS, number_of, other_id
 from runtime.storage.buckets import Buckets
 
@@ -320,3 +324,30 @@ class _Search:
         if kind != _REMAINDER or self._view.attribute(tensor.op, "T").type not in (_INT64, _UINT64):
             return 0, 0
         return max(0, int(self._view.number(self._view.inputs(tensor.op)[1]) or 0)), 0
+
+
+_ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    "GreaterEqual": operator.ge,
+    "Greater": operator.gt,
+    "Less": operator.lt,
+    "LessEqual": operator.le,
+}
+_EQUAL: dict[str, Callable[[Any, Any], bool]] = {"Equal": operator.eq, "NotEqual": operator.ne}
+#: Ops that bound ids, with the number by which they bound nothing.
+BOUNDS = {"Minimum": 2**63 - 1, "Maximum": -(2**63)}
+
+
+def tells_none_apart(view: GraphView, use: Use, rows: int, others: Sequence[int]) -> bool:
+    """Whether an op compares ids with a number, and the answer is the same for all ids of `rows` and for `others`."""
+    kind = view.type(use.op)
+    compare = (_ORDERED | _EQUAL).get(kind)
+    number = None if compare is None else number_of(view, view.inputs(use.op)[1 - use.input])
+    if compare is None or number is None or (kind in _EQUAL and 0 <= number < rows):
+        return False
+    answers = {compare(row, number) if use.input == 0 else compare(number, row) for row in (0, rows - 1, *others)}
+    return len(answers) == 1
+
+
+def passes_all(kind: str, number: int, rows: int) -> bool:
+    """Whether all ids of `rows` pass an op of `BOUNDS` by this number."""
+    return number >= rows - 1 if kind == "Minimum" else number <= 0

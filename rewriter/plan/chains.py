@@ -15,8 +15,7 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.plan.buckets import POOLED_GRADIENTS, Bucketing, Group, Shown, handed_on
-from rewriter.plan.comparisons import tells_none_apart
+from rewriter.plan.buckets import POOLED_GRADIENTS, Bucketing, Group, Shown, handed_on, tells_none_apart
 from runtime.storage.buckets import Buckets
 
 #: Ops that read how many ids there are.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rewriter.analysis.savers import SaverPart
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import Use
+from rewriter.plan.lines import table_line
 from rewriter.plan.region import Region
-from rewriter.plan.table_line import table_line
 
 
 @dataclass(frozen=True)

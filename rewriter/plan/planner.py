@@ -1,21 +1,54 @@
-"""Makes the plan: judges the variables of a graph and lists the edits that replace them with tables."""
+"""Makes the plan: judges the variables of a graph and lists the edits that replace them with tables.
+
+A query whether a variable is initialized goes to its table. `explain` says of one tensor what the plan does there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from rewriter.analysis.candidates import find_tables
-from rewriter.analysis.savers import SaverPart, find_savers
+import tensorflow as tf
+
+from rewriter._tf_private import parts_of
+from rewriter.analysis.candidates import VARIABLES, find_tables
+from rewriter.analysis.savers import SaverPart, find_savers, server_of
 from rewriter.facts import RESOURCE_GATHERS, Lookup, Table
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import results_of
-from rewriter.patterns.branches import is_reference, readers, source
+from rewriter.patterns.branches import ASKS, is_reference, readers, source
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
-from rewriter.plan.initialized import asked, asked_in_place
-from rewriter.plan.parts import Part, lookup_part, part
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.region_cut import with_regions
+from runtime.table.table import Table as RuntimeTable
+
+
+@dataclass(frozen=True)
+class Part:
+    """An op, or a few, that a rewrite adds; of one table, or of several, separated by commas."""
+
+    name: str
+    rule: str
+    table: str
+
+    def read(self, use: Use, old: str, member: str = "", same_shape: bool = True) -> InputEdit:
+        """Return the edit by which a use reads the part, or a member of it, instead of a tensor."""
+        return InputEdit(use, old, self.name + member, same_shape, self.rule, self.table)
+
+    def awaited(self, op: str, old: tuple[str, ...] = (), member: str = "") -> ControlEdit:
+        """Return the edit by which an op waits for the part, or a member of it, instead of other ops."""
+        return ControlEdit(op, old, self.name + member, self.rule, self.table)
+
+
+def part(table: Table, name: str, rule: str = "") -> Part:
+    """Return a part of one table; a part that has no other rule is for what its name begins with."""
+    return Part(f"{table.name}/{name}", rule or name.partition("/")[0], table.name)
+
+
+def lookup_part(table: Table, number: int) -> Part:
+    """Return the part in the place of a lookup."""
+    return part(table, f"lookup/{number}", table.lookups[number].rule)
 
 
 def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:
@@ -178,3 +211,73 @@ def _is_all(table: Table, ops: Collection[str]) -> bool:
     begun = {one.slot for one in table.slot_starts if one.op in ops}
     rows = all(one.op in ops for one in table.initial_rows)
     return rows and all(one.slot in begun for one in table.slot_starts)
+
+
+def asked_in_place(view: GraphView, table: Table) -> Iterator[Use]:
+    """Yield the queries of the table's variables and slots themselves, not of copies passed into a branch or loop."""
+    for variable in table.variables:
+        yield from (use for use in view.users(variable) if use.input == 0 and view.type(use.op) in ASKS)
+
+
+def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlEdit]]:
+    """Return the edits that redirect these queries to the table."""
+    inputs, controls = [], []
+    for use in asked_in_place(view, table):
+        variable = view.inputs(use.op)[0].op
+        started = part(table, f"started/{view.type(use.op)}/{server_of(view, table, variable)}")
+        inputs.append(started.read(use, str(view.inputs(use.op)[0]), same_shape=False))
+        if view.type(use.op) == ASKS[1]:
+            controls.append(started.awaited(use.op, member="/known"))
+    return inputs, controls
+
+
+def started_parts(table: str, runtime_table: RuntimeTable, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
+    """Return what is initialized once the table is, by the plan's part names; for each shard that it has on servers.
+
+    A ref variable is initialized once the op `known` has run; its queries wait for that op.
+    """
+    started: dict[str, tf.Tensor | tf.Operation] = {}
+    for number, anchor in enumerate(runtime_table.variables):
+        with tf.device(anchor.device):
+            started |= _tensors_started(table, number, anchor, reference)
+    return started
+
+
+def _tensors_started(table: str, number: int, anchor: Any, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
+    resource, on_reference = (f"{table}/started/{kind}/{number}" for kind in ASKS)
+    # Initializers set the anchor last, so a branch that asks for it may read the table at once. A distributed variable
+    # only has a handle inside of a replica.
+    handle = parts_of(anchor)[0].handle
+    started: dict[str, tf.Tensor | tf.Operation] = {resource: handle}
+    if reference:
+        flag = tf.raw_ops.VariableV2(shape=None, dtype=tf.float32)  # replaces variables of any shape
+        filled = tf.raw_ops.VarIsInitializedOp(resource=handle)
+        no, yes = tf.raw_ops.Switch(data=tf.constant(0.0), pred=filled)
+        known = tf.raw_ops.Merge(inputs=[no, tf.raw_ops.Assign(ref=flag, value=yes, validate_shape=False)])
+        started |= {on_reference: flag, f"{on_reference}/known": known.output.op}
+    return started
+
+
+def explain(view: GraphView, name: str) -> str:
+    """Return what happens to the variable nearest to a tensor (`ops/name:0`, or the op's name), and why.
+
+    Raises:
+        ValueError: the graph has no such tensor.
+    """
+    op = name.partition(":")[0]
+    if op not in view:
+        raise ValueError(f"the graph has no tensor `{name}`: give the name of an op or of one of its outputs")
+    variable = nearest_variable(view, op)
+    if variable is None:
+        return f"`{name}` is not computed from a variable: there is nothing to replace"
+    way = " → ".join(view.path(variable, op))
+    plan = make_plan(view, [variable])
+    verdict = plan.summary()
+    return f"`{name}` comes from the variable `{variable}` ({way}).\n{verdict}" if way else verdict
+
+
+def nearest_variable(view: GraphView, op: str) -> str | None:
+    """Return the variable with the fewest ops between it and `op`; `op` itself if it is a variable."""
+    types = set(VARIABLES)
+    ancestors = view.ancestors([Tensor(op)], stop=lambda one: view.type(one) in types)
+    return next((one for one in ancestors if view.type(one) in types), None)

@@ -8,13 +8,11 @@ from typing import Any
 
 from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.proof.control import Found, run_before, run_step
-from rewriter.proof.measure import gap, where
+from rewriter.proof.comparing import Found, run_before, run_step
 from rewriter.proof.paired_graphs import MovedTable, MovedUpdate, PairedGraphs
-from rewriter.proof.reach import needed
-from rewriter.proof.recording import Recording, Step
+from rewriter.proof.recording import Recording, Step, needed
 from rewriter.proof.replay import Side
-from rewriter.proof.result import Difference
+from rewriter.proof.result import Difference, gap, where
 from rewriter.proof.watch import Watch, no_array, writers, written
 
 __all__ = ["blame", "describe"]

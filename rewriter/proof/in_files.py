@@ -14,8 +14,7 @@ from rewriter.graph.view import GraphView
 from rewriter.offline.multi_graph import rewrite_meta_graphs
 from rewriter.plan.plan import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
-from rewriter.proof.reach import maybe_dead, needed, op_of
-from rewriter.proof.recording import GIVERS, Recording, Step
+from rewriter.proof.recording import GIVERS, Recording, Step, maybe_dead, needed, op_of
 from rewriter.proof.result import Proof
 
 __all__ = ["BATCH", "ends", "prove_file", "prove_meta_graph", "synthetic_feeds"]

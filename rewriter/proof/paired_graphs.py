@@ -16,7 +16,7 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
-from rewriter.proof.reach import maybe_dead, tensor_of
+from rewriter.proof.recording import maybe_dead, tensor_of
 from rewriter.proof.replay import Side, elements
 
 __all__ = ["LOOKUPS", "MovedTable", "MovedUpdate", "PairedGraphs"]

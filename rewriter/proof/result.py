@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from math import isfinite, isinf
 from typing import Any
 
-__all__ = ["Compared", "Curve", "Difference", "Proof"]
+import numpy as np
+
+__all__ = ["Compared", "Curve", "Difference", "Gap", "Proof", "Tally", "gap", "where"]
 
 
 @dataclass(frozen=True)
@@ -133,3 +137,134 @@ class Proof:
         first = f"the rewritten graph {verdict} over {over} (tables: {tables}; {limit})"
         lines = [first, *map(str, self.compared), *([str(self.difference)] if self.difference else []), *self.notes]
         return "\n  ".join(lines)
+
+
+#: For types with less precision than float32, a difference of this many units in the last place is accepted.
+_UNITS = 4.0
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The greatest difference between elements of two arrays, and the greatest magnitude in the first."""
+
+    amount: float
+    scale: float
+    limit: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is larger than rounding explains."""
+        return not self.amount <= self.limit * self.scale
+
+    @property
+    def ratio(self) -> float:
+        """The difference relative to the magnitude."""
+        return self.amount / self.scale if self.scale else math.inf if self.amount else 0.0
+
+
+def gap(one: Any, other: Any, tolerance: float, scale: float = 0.0) -> Gap:
+    """Compare two arrays; `scale` is a magnitude known from before. Values that are not floats must be equal."""
+    one, other = np.asarray(one), np.asarray(other)
+    exact = not (_floating(one) and _floating(other))
+    if one.shape != other.shape:
+        return Gap(math.inf, 1.0, 0.0 if exact else tolerance)
+    if exact:
+        return Gap(0.0 if np.array_equal(one, other) else math.inf, 1.0, 0.0)
+    limit = max(tolerance, _UNITS * _epsilon(one) if one.dtype.itemsize < 4 else 0.0)
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    known = np.isfinite(one)
+    if not np.array_equal(one[~known], other[~known], equal_nan=True) or not np.isfinite(other[known]).all():
+        return Gap(math.inf, max(scale, 1.0), limit)
+    one, other = one[known], other[known]
+    if not one.size:
+        return Gap(0.0, scale, limit)
+    return Gap(float(np.abs(one - other).max()), max(scale, float(np.abs(one).max())), limit)
+
+
+def where(one: Any, other: Any) -> str:
+    """Describe where two arrays differ most."""
+    one, other = np.asarray(one), np.asarray(other)
+    if one.shape != other.shape:
+        return f"its shape is {list(other.shape)} instead of {list(one.shape)}"
+    if _floating(one):
+        distance = np.nan_to_num(np.abs(one.astype(np.float64) - other.astype(np.float64)), nan=math.inf)
+    else:
+        distance = np.asarray(one != other)
+    if not distance.size:
+        return "it is empty"
+    place = np.unravel_index(int(np.argmax(distance)), distance.shape)
+    index = f" at [{', '.join(map(str, place))}]" if place else ""
+    return f"it is {other[place]:.6g}{index} instead of {one[place]:.6g}" if _number(one) else f"it is different{index}"
+
+
+@dataclass
+class _Item:
+    """Statistics of an item: number of comparisons, worst gap, and greatest magnitude so far."""
+
+    times: int = 0
+    worst: Gap = field(default_factory=lambda: Gap(0.0, 0.0, 0.0))
+    scale: float = 0.0
+    #: its numbers in both graphs, one a step; of losses only
+    numbers: list[tuple[float, float]] = field(default_factory=list)
+
+
+class Tally:
+    """Counts comparisons by kind and item, and keeps the worst of each."""
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._kinds: dict[str, dict[str, _Item]] = {}
+
+    def add(self, kind: str, item: str, one: Any, other: Any) -> Gap:
+        """Compare two arrays of an item; the magnitude is the greatest of all its arrays so far."""
+        known = self._kinds.setdefault(kind, {}).setdefault(item, _Item())
+        found = gap(one, other, self._tolerance, known.scale)
+        known.scale = found.scale
+        known.times += 1
+        known.worst = max(found, known.worst, key=_order)
+        if kind == "losses" and np.size(one) == np.size(other) == 1:
+            known.numbers.append((float(np.ravel(one)[0]), float(np.ravel(other)[0])))
+        return found
+
+    def drop(self, kind: str, item: str) -> None:
+        """Forget an item."""
+        self._kinds[kind].pop(item)
+
+    def items(self, kind: str) -> list[str]:
+        """Return the items of a kind that were compared."""
+        return list(self._kinds.get(kind, {}))
+
+    def differ(self, kinds: Iterable[str]) -> bool:
+        """Whether any item of these kinds was not equal to the last bit."""
+        return any(one.worst.amount for kind in kinds for one in self._kinds.get(kind, {}).values())
+
+    def compared(self) -> tuple[Compared, ...]:
+        """Return the comparisons by kind."""
+        return tuple(_compared(kind, items) for kind, items in self._kinds.items() if items)
+
+
+def _order(found: Gap) -> tuple[float, float]:
+    return found.ratio, found.scale
+
+
+def _compared(kind: str, items: dict[str, _Item]) -> Compared:
+    worst = max((one.worst for one in items.values()), key=_order)
+    times = sum(one.times for one in items.values())
+    curves = tuple(
+        Curve(name, *map(tuple, zip(*one.numbers, strict=True)))
+        for name, one in items.items()
+        if len(one.numbers) == one.times
+    )
+    return Compared(kind, tuple(items), times, worst.amount, worst.scale, worst.limit, curves)
+
+
+def _floating(array: Any) -> bool:
+    return bool(array.dtype.kind == "f" or array.dtype.name in ("bfloat16",))
+
+
+def _number(array: Any) -> bool:
+    return _floating(array) or array.dtype.kind in "iu"
+
+
+def _epsilon(array: Any) -> float:
+    return 2.0**-7 if array.dtype.name == "bfloat16" else float(np.finfo(array.dtype).eps)

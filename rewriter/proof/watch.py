@@ -14,8 +14,7 @@ from rewriter.analysis.candidates import VARIABLES
 from rewriter.facts import Lookup
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.paired_graphs import PairedGraphs
-from rewriter.proof.reach import alive, needed, tensor_of
-from rewriter.proof.recording import GIVERS, Step
+from rewriter.proof.recording import GIVERS, Step, alive, needed, tensor_of
 
 __all__ = ["Pair", "Watch", "Watched", "keys_of", "no_array", "writers", "written"]
 

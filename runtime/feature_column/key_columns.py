@@ -16,8 +16,7 @@ import tensorflow as tf
 
 from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.counted_table import CountedTable
-from runtime.embedding_variable.create import create_counted_table
-from runtime.embedding_variable.options import KeyRules
+from runtime.embedding_variable.create import KeyRules, create_counted_table
 from runtime.lookup import counted_pooled
 from runtime.lookup.counted import int_keys
 

@@ -12,8 +12,7 @@ from runtime.lookup import id_checks
 from runtime.lookup.grouped import requests_of
 from runtime.lookup.grouped_pooled import plain_check
 from runtime.lookup.grouped_pooled import requests_of as pooled_requests_of
-from runtime.lookup.pooled_ops import posted
-from runtime.lookup.pooled_requests import Pooling, safe, safe_settings
+from runtime.lookup.pooled_ops import Pooling, posted, safe, safe_settings
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import post
 from runtime.ranks.posted import ExchangedIds

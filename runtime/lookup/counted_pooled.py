@@ -15,7 +15,7 @@ from runtime import _tf_private, ranks
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import pooled_ops
 from runtime.lookup.counted import lookup_all, with_int_keys
-from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
+from runtime.lookup.pooled_ops import Pooling, plain, safe, safe_settings, with_every_row
 from runtime.ranks.messages import Bags
 from runtime.ranks.pooling import Pooled, divided
 

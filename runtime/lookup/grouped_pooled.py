@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation
 from runtime.lookup import id_checks, pooled
-from runtime.lookup.pooled_ops import looked_up
-from runtime.lookup.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
+from runtime.lookup.pooled_ops import Pooling, looked_up, plain, rows_of, safe, safe_settings, with_every_row
 from runtime.ranks.posted import ExchangedIds
 from runtime.table.table import Table
 

@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation
 from runtime.lookup import counted_pooled, id_checks
-from runtime.lookup.pooled_ops import pooled
-from runtime.lookup.pooled_requests import plain, safe, safe_settings
+from runtime.lookup.pooled_ops import plain, pooled, safe, safe_settings
 from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.table.table import Table
 

@@ -10,11 +10,12 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.embedding_variable.counted_table import CountedTable
-from runtime.lookup import counted, dynamic_expansion, id_checks, on_device
+from runtime.lookup import counted, id_checks, on_device
 from runtime.lookup.serving_default import Default
 from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
@@ -147,9 +148,7 @@ def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default |
         return default.where_missing(present, rows)
 
     def train() -> tf.Tensor:
-        rows = (
-            dynamic_expansion.lookup(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
-        )
+        rows = _with_addresses(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
         return rows if default is None else default.nowhere(rows)
 
     return id_checks.either(is_train, train, evaluate)
@@ -175,14 +174,14 @@ def _admitted_rows(
 
     def train() -> tf.Tensor:
         rows, admitted = admission.counting_lookup(table, keys, rules, config)
-        return finished(_expanded(table, keys, admitted) if table.expands else rows, admitted)
+        return finished(_admitted_with_addresses(table, keys, admitted) if table.expands else rows, admitted)
 
     return id_checks.either(is_train, train, lambda: finished(*admission.reading_lookup(table, keys, rules)))
 
 
-def _expanded(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
+def _admitted_with_addresses(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
     """Look up admitted keys for training by address; the others read zeros and have no address."""
-    rows = dynamic_expansion.lookup(table, tf.boolean_mask(keys, admitted))
+    rows = _with_addresses(table, tf.boolean_mask(keys, admitted))
     shape = tf.concat([tf.shape(keys, tf.int64), [table.dim]], 0)
     return tf.scatter_nd(tf.where(admitted), rows, shape)
 
@@ -205,3 +204,22 @@ def dense_keys(ids: Any, table: Table) -> tf.Tensor:
             "runtime.embedding_lookup_sparse, look up `ids.values`, or make them dense with tf.sparse.to_dense first"
         )
     return id_checks.integers(ids, f"the table `{table.table_name}`")
+
+
+def _with_addresses(table: Table, keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows of `keys` [..., dim], and add rows and addresses to the collections, as in Rec SDK.
+
+    A training step of a table created under `init(use_dynamic_expansion=True)` works on rows of distinct ids and on
+    their addresses: its lookup becomes rows -> gather. Both are in two parallel collections; `tf.gradients(loss, rows)`
+    and an optimizer by address train the table:
+
+        rows = tf.get_collection("ASCEND_SPARSE_LOOKUP_LOCAL_EMB")
+        addresses = tf.get_collection("ASCEND_SPARSE_LOOKUP_ID_OFFSET")
+        train_op = optimizer.apply_gradients(zip(tf.gradients(loss, rows), addresses))
+    """
+    rows, addresses, numbers = native.ops().rec_expand(table.handle, table.variable.tensor(), keys)
+    id_checks.recorded([table], rows)
+    table.expansions.append((rows, addresses))
+    tf.compat.v1.add_to_collection(LOCAL_EMB, rows)
+    tf.compat.v1.add_to_collection(ID_OFFSET, addresses)
+    return tf.gather(rows, numbers)

@@ -70,8 +70,8 @@ from runtime.nn.training.loop import Training, settings
 from runtime.nn.weights.arrays import load_weights, read_weights
 from runtime.nn.weights.creation import create_parameter
 from runtime.nn.weights.param_attr import ParamAttr
-from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import TableRules
+from runtime.nn.weights.weight import Parameter
 from runtime.ranks import rank as get_rank
 from runtime.ranks import size as get_world_size
 

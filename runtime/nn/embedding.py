@@ -9,9 +9,9 @@ import tensorflow as tf
 from runtime.nn.layer import Layer
 from runtime.nn.weights.creation import initializer_of
 from runtime.nn.weights.param_attr import attribute
-from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
 from runtime.nn.weights.table_weight import Padded, TableWeight
+from runtime.nn.weights.weight import Parameter
 
 
 class Embedding(Layer):

@@ -215,11 +215,7 @@ class Auc(Sums):
 
     def accumulate(self) -> tf.Tensor:
         """Return the area, a float64 scalar; 0 while there is one kind of label only."""
-        rows = tf.reverse(self.sum("histogram"), [0])
-        before = tf.cumsum(rows[:, 0], exclusive=True)
-        positive, negative = tf.unstack(tf.reduce_sum(rows, 0))
-        area = tf.reduce_sum(rows[:, 1] * (before + rows[:, 0] / 2.0))
-        return tf.math.divide_no_nan(area, positive * negative)
+        return area_of(self.sum("histogram"))
 
     def name(self) -> str:
         """Return the name."""
@@ -228,6 +224,14 @@ class Auc(Sums):
     def shapes(self) -> dict[str, list[int]]:
         """Return the shapes of the sums by name."""
         return {"histogram": [self._num_thresholds + 1, 2]}
+
+
+def area_of(histogram: tf.Tensor) -> tf.Tensor:
+    """Return the area under the curve of positive and negative counts [bins, 2]; 0 while one kind has none."""
+    rows = tf.reverse(histogram, [0])
+    before = tf.cumsum(rows[:, 0], exclusive=True)
+    positive, negative = tf.unstack(tf.reduce_sum(rows, 0))
+    return tf.math.divide_no_nan(tf.reduce_sum(rows[:, 1] * (before + rows[:, 0] / 2.0)), positive * negative)
 
 
 def _flat(values: Any) -> tf.Tensor:

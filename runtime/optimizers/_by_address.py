@@ -15,7 +15,7 @@ from runtime.table.table import Table
 
 
 class AddressOptimizer(TableOptimizer):
-    """Takes pairs (gradient of rows, addresses) in `apply_gradients`: see `lookup/dynamic_expansion.py`."""
+    """Takes pairs (gradient of rows, addresses) in `apply_gradients`: see `lookup/sparse.py`."""
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None

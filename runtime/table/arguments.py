@@ -16,8 +16,7 @@ from runtime.ranks import placements
 from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.buckets import Buckets, buckets_of
-from runtime.storage.device import Device, device_of
-from runtime.storage.tiers import KINDS, Storage, log_compaction
+from runtime.storage.tiers import KINDS, Device, Storage, device_of, log_compaction
 from runtime.table.clusters.servers import Shard
 from runtime.table.variable_places import checked_place
 

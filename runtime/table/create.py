@@ -17,8 +17,7 @@ from runtime.ranks import placements
 from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.buckets import Buckets
-from runtime.storage.device import Device
-from runtime.storage.tiers import Storage
+from runtime.storage.tiers import Device, Storage
 from runtime.table import arguments as table_arguments
 from runtime.table import in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, GraphAnchor

@@ -100,7 +100,7 @@ class Table(TableFacts, _tf_private.Parent):
         self.slot_sets = SlotSets(arguments.name)  # which optimizers of the graph have slots in its rows
         self.taken = False  # whether `looked_up_rows` has been called
         self.updates: list[tf.Operation] = []
-        #: With dynamic expansion: rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).
+        #: With dynamic expansion: rows and addresses of each training lookup (`lookup/sparse.py`).
         self.expansions: list[tuple[tf.Tensor, tf.Tensor]] = []
         self.admissions: list[tf.Operation] = []  # lookups that count keys
         self.admission: AdmissionRules | None = None  # of all lookups; None before the first one

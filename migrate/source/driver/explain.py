@@ -20,7 +20,6 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import source_bytes
 from migrate.source.files.notebook import SUFFIX, cell_at, notebook_of
 from migrate.source.files.path_lookup import is_file, shown
-from migrate.source.files.project_root import home_of
 from migrate.source.settings.options import Options
 
 WIDTH = 100  #: of lines; a terminal may have less
@@ -278,3 +277,21 @@ def _section(title: str, items: Sequence[str]) -> Iterator[str]:
 def _wrap(text: str, indent: str = "") -> list[str]:
     width = min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+#: Names whose presence marks the root of a project.
+MARKERS = ("pyproject.toml", "setup.cfg", "setup.py", ".git")
+
+
+def home_of(path: Path) -> Path:
+    """Return the nearest directory above a file that is the root of a project or the working directory.
+
+    If there is neither, return the directory of the file, or the one that contains its outermost package.
+    """
+    here = Path.cwd()
+    above = path.resolve().parents
+    for directory in above:
+        whole = directory in (Path.home(), directory.parent)  # too large to analyse: a home directory, or `/`
+        if any((directory / name).exists() for name in MARKERS) or (directory == here and not whole):
+            return directory
+    return next(one for one in above if not (one / "__init__.py").exists())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from migrate import __version__
 from migrate.errors import MigrateError
-from migrate.report.model import Finding, InputFile, Report, Stage, State, with_ids
+from migrate.report.model import Finding, InputFile, Location, Report, Stage, State, with_ids
 from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, is_excluded
 from migrate.source.driver.convert_file import convert_bytes, failed
@@ -27,7 +27,6 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source, source_bytes
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import NotebookResult
-from migrate.source.files.outside_links import not_followed
 from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
 from migrate.source.project.analysis_units import programs_of
@@ -327,3 +326,20 @@ def _with_causes(results: Sequence[SourceResult]) -> list[SourceResult]:
 def _work(finding: Finding, rules: set[str]) -> Finding:
     is_left = finding.state is State.NOTED and finding.subject == "file" and finding.rule in _TOLD_ONCE - rules
     return replace(finding, state=State.UNSUPPORTED) if is_left else finding
+
+
+RULE = "outside-link"
+
+
+def not_followed(path: str, target: str) -> SourceResult:
+    """Return the result of a link: nothing is converted, and a note says where it leads."""
+    finding = Finding(
+        RULE,
+        "file",
+        State.NOTED,
+        Location(path, 0, 0),
+        "a link out of the given directory, not followed",
+        reason=f"it leads to {target}",
+        action="to convert that file, give its path, too",
+    )
+    return SourceResult(path, "other", "", "", with_ids([finding]))

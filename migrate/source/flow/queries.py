@@ -220,26 +220,27 @@ class ValueFlow:
 
     def path(self, value: Value, node: cst.BaseExpression) -> list[cst.CSTNode]:
         """Return the places through which `value` flowed to `node`, from its origin on."""
-        found: list[cst.CSTNode] = []
-        variable = self._program.known(node)
-        seen: set[Variable] = set()
-        while variable is not None and variable not in seen:
-            seen.add(variable)
-            if variable.node is not None and (not found or found[-1] is not variable.node):
-                found.append(variable.node)
-            variable = variable.values.get(value)
-        return found[::-1]
+        places: list[cst.CSTNode] = []
+        for variable in self._back(value, node):
+            if variable.node is not None and (not places or places[-1] is not variable.node):
+                places.append(variable.node)
+        return places[::-1]
 
     def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
         """Return where `value` comes to the others that reach `node`: the last place on its path without `beside`."""
+        for variable in self._back(value, node):
+            if variable.node is not None and not any(one in variable.values for one in beside):
+                return variable.node
+        return value.node if value.node is not None else node
+
+    def _back(self, value: Value, node: cst.BaseExpression) -> Iterator[Variable]:
+        """Yield the variables through which `value` flowed to `node`, from there to its origin, each once."""
         variable = self._program.known(node)
         seen: set[Variable] = set()
         while variable is not None and variable not in seen:
             seen.add(variable)
-            if variable.node is not None and not any(one in variable.values for one in beside):
-                return variable.node
+            yield variable
             variable = variable.values.get(value)
-        return value.node if value.node is not None else node
 
     def carried(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """Return `node` and the expressions its value flows to through names, parameters and returns.

@@ -17,8 +17,7 @@ from typing import Any
 from migrate.source.files.encoding import decode, source_bytes
 from migrate.source.files.notebook import SUFFIX, module_of
 from migrate.source.project.dynamic_imports import Dynamic, dynamic_imports
-from migrate.source.project.module_exports import Alias, Binding, bindings, listed
-from migrate.source.project.module_resolution import Imported, Modules, imports_of
+from migrate.source.project.module_resolution import Alias, Binding, Imported, Modules, bindings, imports_of, listed
 
 
 @dataclass(frozen=True)

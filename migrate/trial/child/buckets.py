@@ -9,8 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS
-from rewriter.plan.comparisons import BOUNDS
+from rewriter.plan.buckets import BOUNDS, HANDS_ON, HASHES, REMAINDERS
 from rewriter.plan.vocabularies import FINDS
 
 from .noted import Noted

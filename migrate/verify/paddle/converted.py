@@ -25,8 +25,8 @@ from migrate.verify.program_files import load_module
 from migrate.verify.tensorflow.names import table_distribution, variable_distribution
 from runtime import native, nn
 from runtime.nn.weights.arrays import read_rows, write_rows
-from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.weight import Parameter
 
 v1: Any = tf.compat.v1
 

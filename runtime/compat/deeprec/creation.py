@@ -21,8 +21,7 @@ from runtime.compat.deeprec.options import (
     L2WeightEvict,
 )
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
-from runtime.embedding_variable.create import counted_table
-from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
+from runtime.embedding_variable.create import Admission, Eviction, InitialRows, KeyRules, WarmStart, counted_table
 from runtime.table.admission_rules import CountingBloom
 
 _log = logging.getLogger("runtime")

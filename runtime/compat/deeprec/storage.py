@@ -11,8 +11,7 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.compat.deeprec.config_pb2 import CacheStrategy, StorageType
 from runtime.compat.deeprec.options import StorageOption
-from runtime.storage.device import Device
-from runtime.storage.tiers import KINDS, Storage
+from runtime.storage.tiers import KINDS, Device, Storage
 
 _log = logging.getLogger("runtime")
 _hbm_as_dram = False

@@ -22,7 +22,7 @@ from runtime.compat.mx_rec.hardware import iteration_loop, npu
 from runtime.compat.mx_rec.state import state_of
 from runtime.compat.settings import heeding
 from runtime.optimizers._base import TableOptimizer
-from runtime.storage.device import device_of
+from runtime.storage.tiers import device_of
 
 v1: Any = tf.compat.v1
 _FACADE = "runtime.compat.mx_rec"

@@ -14,9 +14,8 @@ from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, plain, wrapped
 from runtime.compat.paddle.wide_ids import frees
 from runtime.nn.initializer import Assign
-from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
-from runtime.nn.weights.weight import Weight
+from runtime.nn.weights.weight import Parameter, Weight
 
 #: What tensors have that weights have not, or have otherwise.
 _OF_TENSORS = (

@@ -41,13 +41,12 @@ from runtime.nn.functional.loss import *  # noqa: F403
 from runtime.nn.functional.matrix import *  # noqa: F403
 from runtime.nn.functional.normalization import *  # noqa: F403
 from runtime.nn.functional.pooling import *  # noqa: F403
-from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.reduction import *  # noqa: F403
 from runtime.nn.functional.scaling import *  # noqa: F403
 from runtime.nn.functional.sequence import *  # noqa: F403
 from runtime.nn.functional.shaping import *  # noqa: F403
 from runtime.nn.functional.subscript import *  # noqa: F403
-from runtime.nn.functional.tensors import sizes
+from runtime.nn.functional.tensors import promoted, sizes
 from runtime.nn.functional.unary import *  # noqa: F403
 
 __all__ = ["operators", "promoted", "sizes"]

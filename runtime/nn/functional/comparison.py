@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from runtime.nn.functional import operators
 from runtime.nn.functional.indexing import nonzero
-from runtime.nn.functional.promotion import is_number, promoted
-from runtime.nn.functional.tensors import rank, tensor
+from runtime.nn.functional.tensors import is_number, promoted, rank, tensor
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> tf.Tensor:

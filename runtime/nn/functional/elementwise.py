@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.nn.functional.promotion import is_number, number, promoted
-from runtime.nn.functional.tensors import tensor
+from runtime.nn.functional.tensors import is_number, number, promoted, tensor
 
 
 def _in_ints(compute: Callable[..., tf.Tensor], x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

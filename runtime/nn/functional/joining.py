@@ -90,9 +90,7 @@ def unstack(x: Any, axis: int = 0, num: int | None = None) -> list[tf.Tensor]:
 
 def slice(input: Any, axes: Any, starts: Any, ends: Any) -> tf.Tensor:
     """Return the elements from `starts` up to `ends` along `axes`; negative ones count from the end."""
-    x = tensor(input)
-    bounds = dict(zip(axes_of(list(axes), rank(x)), zip(size_list(starts), size_list(ends), strict=True), strict=True))
-    return x[tuple(_range(*bounds[i]) if i in bounds else _range(None, None) for i in range(rank(x)))]
+    return strided_slice(input, axes, starts, ends, [1] * len(list(axes)))
 
 
 def _range(start: Any, stop: Any, step: Any = None) -> Any:

@@ -9,9 +9,8 @@ import tensorflow as tf
 from runtime.nn.eager_kernels import eager_kernel
 from runtime.nn.functional.activation import pairwise_distance
 from runtime.nn.functional.elementwise import clip, minimum
-from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.reducing import reduced
-from runtime.nn.functional.tensors import sizes, tensor
+from runtime.nn.functional.tensors import promoted, sizes, tensor
 
 
 @eager_kernel

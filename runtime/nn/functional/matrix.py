@@ -6,7 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.functional.tensors import axis_of, rank, tensor
+from runtime.nn.functional.creation import diagonal
+from runtime.nn.functional.tensors import rank, tensor
 
 
 def matmul(x: Any, y: Any, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None) -> tf.Tensor:
@@ -119,10 +120,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2, name: str | None = None) -> tf.Tens
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> tf.Tensor:
     """Return the sum of a diagonal of the matrices in two axes."""
-    x = tensor(x)
-    first, second = axis_of(axis1, rank(x)), axis_of(axis2, rank(x))
-    others = [i for i in range(rank(x)) if i not in (first, second)]
-    return tf.reduce_sum(tf.linalg.diag_part(tf.transpose(x, [*others, first, second]), k=offset), -1)
+    return tf.reduce_sum(diagonal(x, offset, axis1, axis2), -1)
 
 
 __all__ = [

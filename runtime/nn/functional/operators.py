@@ -11,9 +11,8 @@ import tensorflow as tf
 
 from runtime.nn.functional import elementwise
 from runtime.nn.functional.matrix import matmul
-from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.subscript import getitem
-from runtime.nn.functional.tensors import tensor
+from runtime.nn.functional.tensors import promoted, tensor
 from runtime.nn.weights.divided_ids import Divided, note
 
 add, sub, mul = elementwise.add, elementwise.subtract, elementwise.multiply

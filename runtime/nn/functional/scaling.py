@@ -7,8 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn.functional import activation, unary
-from runtime.nn.functional.promotion import is_number, number
-from runtime.nn.functional.tensors import tensor
+from runtime.nn.functional.tensors import is_number, number, tensor
 
 
 def scale(

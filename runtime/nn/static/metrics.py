@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.metric import Sums
+from runtime.nn.metric import Sums, area_of
 
 v1 = tf.compat.v1
 
@@ -63,7 +63,7 @@ def auc(
     every = RunningSums({"histogram": [num_thresholds + 1, 2]}).after(histogram=parts)["histogram"]
     last = every if slide_steps == 0 else parts if slide_steps == 1 else _slid(parts, slide_steps)
     stats = [tf.cast(kind[tf.newaxis, :, i], tf.int64) for kind in (last, every) for i in (0, 1)]
-    return _area(every), _area(last), stats
+    return area_of(every), area_of(last), stats
 
 
 def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: Any = None) -> tf.Tensor:
@@ -94,13 +94,6 @@ def _slid(parts: tf.Tensor, steps: int) -> tf.Tensor:
     before = held.sum("last")
     added = tf.concat([before[1:], parts[tf.newaxis]], 0) - before
     return tf.reduce_sum(held.after(last=added)["last"], 0)
-
-
-def _area(histogram: tf.Tensor) -> tf.Tensor:
-    rows = tf.reverse(histogram, [0])
-    before = tf.cumsum(rows[:, 0], exclusive=True)
-    positive, negative = tf.unstack(tf.reduce_sum(rows, 0))
-    return tf.math.divide_no_nan(tf.reduce_sum(rows[:, 1] * (before + rows[:, 0] / 2.0)), positive * negative)
 
 
 def ctr_metric_bundle(input: Any, label: Any, ins_tag_weight: Any = None) -> tuple[tf.Tensor, ...]:

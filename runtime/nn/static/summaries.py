@@ -9,7 +9,7 @@ import tensorflow as tf
 from runtime.nn.initializer import Constant
 from runtime.nn.static.program import Program, current
 from runtime.nn.weights.param_attr import ParamAttr
-from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.weight import Parameter
 
 v1 = tf.compat.v1
 

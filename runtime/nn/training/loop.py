@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from runtime.nn import metric
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.training.checkpoints import Checkpoints
 from runtime.nn.training.data import next_batch, pipeline
-from runtime.nn.training.evictions import Evictions
+from runtime.policy.eviction import EvictHook
+from runtime.table.create import tables
 
 v1 = tf.compat.v1
 _SCHEDULES = ("", "step", "epoch")
@@ -212,3 +214,22 @@ def _named(metrics: Sequence[Any], names: Sequence[str]) -> list[str]:
 
 def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, float]:
     return {f"{prefix} {name}": float(np.mean(value)) for name, value in values.items()}
+
+
+class Evictions:
+    """Evicts what is due, in a plain session, from the tables of the graph whose lookups have an age."""
+
+    def __init__(self) -> None:
+        """Add the ops; rows are looked for as often as the smallest age says."""
+        rules = [table.admission for table in tables() if table.admission is not None]
+        ages = [rule.eviction_threshold for rule in rules if rule.eviction_threshold is not None]
+        self._hook = EvictHook(bool(ages), max(min(ages, default=1), 1))
+        self._hook.begin()
+
+    def start(self, session: Any) -> None:
+        """Start the clock."""
+        self._hook.after_create_session(session, None)
+
+    def after_step(self, session: Any) -> None:
+        """Evict if it is time."""
+        self._hook.after_run(SimpleNamespace(session=session), None)

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.nn.initializer import Constant, XavierUniform
 from runtime.nn.weights.numbers import numbered
 from runtime.nn.weights.param_attr import ParamAttr, attribute
-from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.weight import Parameter
 
 
 def parameter(

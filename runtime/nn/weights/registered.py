@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.nn.weights.parameter import Parameter
-from runtime.nn.weights.weight import Weight
+from runtime.nn.weights.weight import Parameter, Weight
 
 _FIRST = "call super().__init__() before it assigns any"
 

@@ -15,9 +15,8 @@ from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.nn.initializer import Assign, Constant, Initializer
 from runtime.nn.weights.divided_ids import divided
 from runtime.nn.weights.param_attr import ParamAttr
-from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
-from runtime.nn.weights.weight import Weight, build_loose, of_variables
+from runtime.nn.weights.weight import Parameter, Weight, build_loose, of_variables
 from runtime.policy.base import put_matrix
 from runtime.policy.wide_buckets import wide_buckets
 from runtime.ranks import placements

@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.storage.device import Device
+from runtime.storage.tiers import Device
 from runtime.table import control_dependencies
 from runtime.table.on_device.columns import Column, begun_once, gathered, new_variable, scattered
 from runtime.table.on_device.rules import REPLACING, RULES

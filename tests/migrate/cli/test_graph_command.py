@@ -15,7 +15,7 @@ from migrate.report.model import State
 from migrate.report.serialize import read_report
 from rewriter.graph.view import GraphView
 from rewriter.offline import rewriting
-from rewriter.plan.explain import explain
+from rewriter.plan.planner import explain
 from tests.support.command import invoked
 
 v1 = tf.compat.v1

@@ -28,7 +28,7 @@ from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 from runtime.nn import functional
 from runtime.nn.initializer import Assign
-from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.weight import Parameter
 
 pytestmark = pytest.mark.paddle
 

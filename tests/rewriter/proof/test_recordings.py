@@ -14,8 +14,8 @@ from rewriter.checks.invariants import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.plan.plan import Plan
 from rewriter.proof import Proof, recording
-from rewriter.proof.measure import gap, where
-from rewriter.proof.reach import maybe_dead
+from rewriter.proof.recording import maybe_dead
+from rewriter.proof.result import gap, where
 from tests.support.rewriter.compare import DIM, Inputs, head, variable
 from tests.support.rewriter.faults import op_of_table, read
 from tests.support.rewriter.models import batches, build

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.graph.view import GraphView
-from rewriter.plan.explain import explain
+from rewriter.plan.planner import explain
 from rewriter.plan.region import REMOVED
 from rewriter.proof import prove
 from tests.support.rewriter.compare import BATCH, DIM, Inputs, assert_same, head, loss_of

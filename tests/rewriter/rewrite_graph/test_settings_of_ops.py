@@ -11,8 +11,8 @@ from tensorflow.python.framework import op_def_registry
 
 from rewriter import rewrite
 from rewriter.analysis.candidates import LOOKUPS, VARIABLES
+from rewriter.analysis.unfit import KEPT, NO_EFFECT, strange_setting
 from rewriter.graph.view import GraphView
-from rewriter.patterns.attributes import KEPT, NO_EFFECT, strange_setting
 from rewriter.patterns.fused import FUSED
 from rewriter.plan.planner import make_plan
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from runtime import nn
-from runtime.nn.training.evictions import Evictions
+from runtime.nn.training.loop import Evictions
 
 v1 = tf.compat.v1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import libcst as cst
 
@@ -10,8 +11,7 @@ from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal
-from migrate.source.flow.library.containers import external_result, merge, method, move, new_holder
-from migrate.source.flow.library.iteration import ITERATING, Read
+from migrate.source.flow.library.containers import ITERATING, Read, external_result, merge, method, move, new_holder
 from migrate.source.flow.library.modules import attribute, of_package
 from migrate.source.flow.values import (
     ANY,
@@ -231,8 +231,9 @@ def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Vari
         calls.graph.put(out, calls.program.unknown(site, "the names of its fields are not written out"))
 
 
-def _dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    holder = new_holder(calls, site, "dict", out)
+def _dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable, kind: str = "dict") -> None:
+    """Model `dict(...)`, and namespaces, whose attributes are given as the entries of a dict are."""
+    holder = new_holder(calls, site, kind, out)
     for argument in arguments:
         if argument.star == "**":
             calls.entries.copy(argument.variable, holder)
@@ -247,15 +248,6 @@ def _default_dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Va
     holder = calls.program.holder(site, "dict", "built")
     for argument in arguments[:1]:
         calls.call(argument.variable, (), argument.node or site, calls.program.written(holder, ANY))
-
-
-def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    holder = new_holder(calls, site, "namespace", out)
-    for argument in arguments:
-        if argument.star:
-            calls.entries.copy(argument.variable, holder)
-        elif argument.keyword:
-            calls.graph.edge(argument.variable, calls.program.written(holder, argument.keyword))
 
 
 def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -330,9 +322,10 @@ _NEED_ONE = {
     "copy.copy", "copy.deepcopy", "asyncio.run", "builtins.max",
 }  # fmt: skip
 
+_NAMESPACE = partial(_dict, kind="namespace")
 FUNCTIONS: dict[str, Read] = {
     **ITERATING,
-    "argparse.Namespace": _namespace,
+    "argparse.Namespace": _NAMESPACE,
     "asyncio.run": _first,
     "builtins.__import__": _module("builtins.__import__"),
     "builtins.dict": _dict,
@@ -352,6 +345,6 @@ FUNCTIONS: dict[str, Read] = {
     "sys.exc_info": _exc_info,
     "sys.exception": _raised,
     "sys.modules.get": _module("sys.modules.get"),
-    "types.SimpleNamespace": _namespace,
+    "types.SimpleNamespace": _NAMESPACE,
     _WRAPS: _wrapped,
 }

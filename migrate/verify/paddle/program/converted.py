@@ -17,9 +17,8 @@ from runtime.compat.paddle import InstalledOtherwise, install
 from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import Tensor
 from runtime.nn.optimizer.base import Optimizer
-from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
-from runtime.nn.weights.weight import Weight
+from runtime.nn.weights.weight import Parameter, Weight
 
 
 class _Side:

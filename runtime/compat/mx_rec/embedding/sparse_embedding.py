@@ -15,8 +15,7 @@ from runtime import _validation
 from runtime.compat.mx_rec.constants import ASCAnchorAttr
 from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
-from runtime.storage.device import Device
-from runtime.storage.tiers import Storage
+from runtime.storage.tiers import Device, Storage
 from runtime.table import arguments
 from runtime.table import arguments as table_arguments
 from runtime.table.create import made

@@ -74,14 +74,8 @@ def max_pool2d(
     Returns:
         One element a window. Of equal elements the first gets the gradient.
     """
-    last = last_is_channel(data_format, "NCHW", "NHWC", "max_pool2d")
-    x = with_rank(x, 4, "max_pool2d")
-    kernel = numbers(kernel_size, 2, "kernel_size")
-    steps = numbers(kernel if stride is None else stride, 2, "stride")
+    last, x, kernel, steps, pairs = _windows("max_pool2d", data_format, x, kernel_size, stride, padding, ceil_mode)
     without_positions(return_mask)
-    x = x if last else channels_last(x)
-    before = pairs_of(_padding(padding, last, ceil_mode), [size(x, 1), size(x, 2)], kernel, steps)
-    pairs = [_covering(size(x, 1 + dim), kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
     out = tf.nn.max_pool2d(padded(x, pairs, x.dtype.min), kernel, steps, "VALID")
     return out if last else channels_second(out)
 
@@ -134,19 +128,12 @@ def avg_pool2d(
         data_format: NCHW or NHWC.
         name: has no effect.
     """
-    last = last_is_channel(data_format, "NCHW", "NHWC", "avg_pool2d")
-    x = with_rank(x, 4, "avg_pool2d")
-    kernel = numbers(kernel_size, 2, "kernel_size")
-    steps = numbers(kernel if stride is None else stride, 2, "stride")
-    x = x if last else channels_last(x)
-    sizes = [size(x, 1), size(x, 2)]
-    before = pairs_of(_padding(padding, last, ceil_mode), sizes, kernel, steps)
-    pairs = [_covering(sizes[dim], kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
+    last, x, kernel, steps, pairs = _windows("avg_pool2d", data_format, x, kernel_size, stride, padding, ceil_mode)
     out = tf.nn.avg_pool2d(padded(x, pairs), kernel, steps, "VALID")
     area = kernel[0] * kernel[1]
     if not is_none(pairs):
         rows, columns = (
-            _counts(sizes[dim], size(out, 1 + dim), kernel[dim], steps[dim], pairs[dim][0], exclusive)
+            _counts(size(x, 1 + dim), size(out, 1 + dim), kernel[dim], steps[dim], pairs[dim][0], exclusive)
             for dim in range(2)
         )
         out *= tf.cast(area / (rows[:, None] * columns), x.dtype)[:, :, None]
@@ -159,6 +146,20 @@ def _as_images(x: tf.Tensor, kernel_size: Any, stride: Any, padding: Any) -> tup
     steps = None if stride is None else [1, *numbers(stride, 1, "stride")]
     pads = padding_of(padding, 1, False)
     return tf.expand_dims(x, 2), kernel, steps, padding if isinstance(padding, str) else [0, 0, *pads[0]]
+
+
+def _windows(
+    name: str, data_format: str, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool
+) -> tuple[bool, tf.Tensor, list[int], list[int], list[Any]]:
+    """Return whether channels are last, images with channels last, and their windows: sizes, steps and padding."""
+    last = last_is_channel(data_format, "NCHW", "NHWC", name)
+    x = with_rank(x, 4, name)
+    kernel = numbers(kernel_size, 2, "kernel_size")
+    steps = numbers(kernel if stride is None else stride, 2, "stride")
+    x = x if last else channels_last(x)
+    before = pairs_of(_padding(padding, last, ceil_mode), [size(x, 1), size(x, 2)], kernel, steps)
+    pairs = [_covering(size(x, 1 + dim), kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
+    return last, x, kernel, steps, pairs
 
 
 def _padding(padding: Any, channel_last: bool, ceil_mode: bool) -> Any:

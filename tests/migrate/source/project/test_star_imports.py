@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.project.module_exports import bindings, listed
+from migrate.source.project.module_resolution import bindings, listed
 from tests.support.source.projects import convert, judged, verdicts, write
 
 TF = "import tensorflow.compat.v1 as tf\n"

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from migrate.source.driver.sanity_check import check_unchanged
-from migrate.source.project.module_exports import bindings
+from migrate.source.project.module_resolution import bindings
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, moves, reasons
 
 ROWS = "tf.nn.embedding_lookup(W, ids)"

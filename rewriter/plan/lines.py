@@ -1,0 +1,96 @@
+"""Lines for users: what happens to a variable, which variables stay and why, which tables can grow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rewriter.facts import Bound, Refusal, Table
+from rewriter.words import places
+from runtime.storage.buckets import Buckets
+
+
+def table_line(table: Table) -> str:
+    """Return one line that says what happens to a variable."""
+    count = len(table.lookups)
+    lookups = f"{count} lookup{'' if count == 1 else 's'}{places(one.source for one in table.lookups)}"
+    rules = dict.fromkeys(update.optimizer for update in table.updates)
+    updates = ", ".join(
+        rule + places(update.source for update in table.updates if update.optimizer == rule) for rule in rules
+    )
+    if table.row_ops:
+        steps = "an update composed of row ops" + places(one.source for one in table.row_ops if one.how != "read")
+        updates = f"{updates}, {steps}" if updates else steps
+    parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
+    parts += f" on {table.servers} server{'s' * (table.servers > 1)}" if table.servers else ""
+    note = f", not joined with other parts of its variable ({table.note})" if table.note else ""
+    assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
+    settings = f"; {table.settings.text}" if table.settings.text else ""
+    if table.buckets is not None and table.buckets.count < table.rows:
+        settings += (
+            f"; ids that shared a bucket begin as its row ({_rows(table.buckets)}), and all other ids keep their rows"
+        )
+    if table.buckets_kept:
+        settings += f"; it keeps the buckets of its ids: {table.buckets_kept}"
+    return (
+        f"`{table.name}` {list(table.shape)} becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
+        f"; new ids start as {table.new_rows}{assumed}{settings}"
+    )
+
+
+def _rows(buckets: Buckets) -> str:
+    last = buckets.first + buckets.count - 1
+    return f"row {last}" if buckets.count == 1 else f"rows {buckets.first} to {last}"
+
+
+_NAMES = re.compile("`[^`]*`")
+_MOST = 5
+
+
+def stay_lines(refusals: Iterable[Refusal]) -> list[str]:
+    """Return a line for each reason, with the variables that it keeps; reasons are equal apart from names of ops."""
+    groups: dict[str, list[Refusal]] = {}
+    for refusal in refusals:
+        groups.setdefault(_NAMES.sub("``", refusal.reason), []).append(refusal)
+    return [str(group[0]) if len(group) == 1 else _line(group) for group in groups.values()]
+
+
+def _line(group: list[Refusal]) -> str:
+    return f"{_names(one.table for one in group)} stay variables: {str(group[0]).partition(': ')[2]}"
+
+
+_BECAUSE = {
+    "buckets": "ids are hashed or divided into buckets",
+    "dataset": "a dataset hashes or divides ids into buckets",
+    "vocabulary": "a vocabulary numbers ids",
+    "range": "the graph keeps ids in a range",
+}
+_WAY = "; with the setting `unbucket: true`, each id gets a row of its own"
+
+
+def growth_lines(tables: Iterable[Table]) -> list[str]:
+    """Return the lines, first that of what bounds most tables."""
+    groups: dict[str, list[str]] = {}
+    for table in tables:
+        groups.setdefault(_says(table.bound), []).append(table.name)
+    return [f"{_names(names)} {says}" for says, names in sorted(groups.items(), key=lambda group: -len(group[1]))]
+
+
+def _says(bound: Bound) -> str:
+    if not bound.by:
+        return "can grow: each new id gets a row"
+    if bound.by == "unknown":
+        where = f"by an op {bound.kind}" if bound.kind else "outside of the model"
+        return f"can grow if ids are not limited before: they are computed {where}, which does not show their number"
+    kept = f", and `unbucket` cannot give them rows of their own, because {bound.reason}" if bound.reason else ""
+    return f"cannot grow: {_BECAUSE[bound.by]}{_WAY if bound.frees else kept}"
+
+
+def bound_of(table: Table) -> str:
+    """Return why a table cannot grow, and what ends that; "" if it can, or if that is not known."""
+    return "" if table.bound.by in ("", "unknown") else _says(table.bound).partition(": ")[2]
+
+
+def _names(names: Iterable[str]) -> str:
+    every = [f"`{name}`" for name in names]
+    return ", ".join(every[:_MOST]) + (f" and {len(every) - _MOST} more" if len(every) > _MOST else "")
