@@ -51,7 +51,8 @@ def summary_lines(
         findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
     noted = {path for path, own in findings.items() if _notes(own)}
-    aside = noted - {*tables} if used is not None and not everything else set()
+    of_files = {path for path in noted if any(one.subject == "file" for one in _notes(findings[path]))}
+    aside = noted - of_files - {*tables} if used is not None and not everything else set()
     aside -= set(used()) if aside and used is not None else set()
     speaks = {path for path, own in findings.items() if _shown(own)} | (noted - aside)
     silent = {file.path for file in report.inputs} - {*tables, *speaks}
