@@ -174,8 +174,8 @@ def summarize(
     if level() > QUIET:
 
         def used() -> Collection[str]:  # files that have been written, of which a record had the text before
-            given = options.given and replace(options.given, evidence=())
-            return used_files(_project(paths, replace(options, given=given), running), report)
+            plain = options.given and replace(options.given, evidence=())
+            return used_files(_project(paths, replace(options, given=plain), running), report)
 
         several = len(report.inputs) > 1 and not is_stream(paths)
         for line in summary_lines(report, painted, level() >= VERBOSE, used if several else None):

@@ -87,5 +87,5 @@ def _nothing(traced: Traced) -> str:
         return f"nothing was recorded: the program failed ({how}) before a session ran; let it run without `migrate`"
     return (
         "nothing was recorded: no session of the command ran a graph with variables, and no Embedding layer of Keras "
-        "was built; give the command that trains, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
+        "was built; give the command that trains"
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from migrate.entering import part_paths, run_entered, without_tensorflow
+from migrate.entering import NOTHING_ENTERED, part_paths, run_entered, without_tensorflow
 from migrate.trace.child.settings import Settings
 from migrate.trace.joining import joined
 from migrate.trace.judging import judged
@@ -23,7 +23,7 @@ class Traced(NamedTuple):
     processes: int  #: that wrote a part of the record
     faults: tuple[str, ...]  #: what went wrong in the tracer
     graphs: Mapping[str, bytes]  #: files of the graphs, by the names in the record
-    lacking: str = ""  #: what to do where a Python of the program has no TensorFlow
+    lacking: str = ""  #: what to do where a Python of the program has no TensorFlow, or none imported it
 
 
 def run_traced(command: Sequence[str], root: Path, steps: int) -> Traced:
@@ -38,7 +38,8 @@ def run_traced(command: Sequence[str], root: Path, steps: int) -> Traced:
         record, processes, faults = joined(part_paths(Path(folder)), command, code)
         parts = Path(folder, "parts")
         record, graphs = (None, {}) if record is None else _kept(judged(record, parts), parts)
-        lacking = without_tensorflow(Path(folder))
+        entered = code != 0 or bool(part_paths(Path(folder)))
+        lacking = without_tensorflow(Path(folder)) or ("" if entered else NOTHING_ENTERED)
     return Traced(record, code, processes, faults, graphs, lacking)
 
 

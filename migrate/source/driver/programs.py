@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,12 +71,23 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
     apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
     runs = (one for one in listed if apart.isdisjoint(project.closure(one.path)))
     left = (one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED))
-    asked = next((path for path in left if path.endswith(".py")), "")
+    asked = next((path for path in left if path.endswith(".py") and _does_something(project.text(path))), "")
     if asked and not project.settings.evidence:
         traced = f"`migrate trace -- python {words.quoted(asked)}`"
         yield f"  what the source does not show, a run can: {traced}, then this command with `--evidence trace.json`"
     if asked:
         yield f"  to train with tables and leave the source as it is: `migrate run -- python {words.quoted(asked)}`"
+
+
+def _does_something(text: str) -> bool:
+    """Return whether a file does more than to import and to define, when it is started."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return False
+    words = (one for one in body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(not isinstance(one, kinds) for one in set(body) - set(words))
 
 
 def _told(program: Program) -> str:

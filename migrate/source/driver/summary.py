@@ -51,7 +51,8 @@ def summary_lines(
         findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
     noted = {path for path, own in findings.items() if _notes(own)}
-    aside = noted - {*tables} if used is not None and not everything else set()
+    of_files = {path for path in noted if any(one.subject == "file" for one in _notes(findings[path]))}
+    aside = noted - of_files - {*tables} if used is not None and not everything else set()
     aside -= set(used()) if aside and used is not None else set()
     speaks = {path for path, own in findings.items() if _shown(own)} | (noted - aside)
     silent = {file.path for file in report.inputs} - {*tables, *speaks}
@@ -72,7 +73,7 @@ def summary_lines(
         yield f"{plural(len(silent), 'other file')} without a table{more}"
     if generated:
         yield f"skipped: {plural(len(generated), 'generated file')} (--include-generated converts them as well)"
-    yield from _unbounded(report)
+    yield from _growing(report)
     yield _totals(report)
 
 
@@ -120,8 +121,14 @@ def _each(tables: list[TableRecord], reasons: _Reasons, paint: Paint, everything
             yield f"  and {plural(len(group) - len(shown), 'more table')}: {paint(verdict, group[0].verdict)} (-v)"
 
 
-def _unbounded(report: Report) -> Iterator[str]:
-    """Yield how many tables have ids of which the source does not show where they come from."""
+def _growing(report: Report) -> Iterator[str]:
+    """Yield how many tables cannot grow, and of how many the source does not show where their ids come from."""
+    limited = sum(table.growth == "bounded" for table in report.tables)
+    if limited and all(one.target in ("", "runtime") for one in report.inputs):
+        yield (
+            f"{plural(limited, 'table')} cannot grow, because of the ids: `--unbucket all` changes that where ids are "
+            "hashed or divided into buckets"
+        )
     count = sum(table.growth == "unknown" for table in report.tables)
     if count:
         yield f"{plural(count, 'table')}: the source does not show how many ids there can be; {words.ASK_A_RUN}"

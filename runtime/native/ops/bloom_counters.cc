@@ -72,7 +72,8 @@ void take_counters(TF_OpKernelContext* context, int first, const BloomConfig& co
   }
   if (at != counters.elements()) torn();
   if (others) {
-    notices::post("the checkpoint's Bloom filter of " + owner + " has other settings; keys that wait for a row are counted from 0 again");
+    notices::post("the checkpoint's Bloom filter of " + owner +
+                  " has other settings; keys that wait for a row are counted from 0 again");
   }
   for (std::size_t i = waiting; i < seen.keys.size(); ++i) {
     const std::uint64_t hash = hash_key(seen.keys[i]);

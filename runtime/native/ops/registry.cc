@@ -96,9 +96,8 @@ std::shared_ptr<Table> find_table(std::int64_t handle) {
   const std::shared_lock<std::shared_mutex> lock(all.mutex);
   const auto found = all.tables.find(handle);
   if (found == all.tables.end()) {
-    fail_invalid(
-        "this session has not created the table that is used (its handle is " + std::to_string(handle) +
-        "): run the init op, or restore a checkpoint, in this session");
+    fail_invalid("this session has not created the table that is used (its handle is " + std::to_string(handle) +
+                 "): run the init op, or restore a checkpoint, in this session");
   }
   return found->second;
 }

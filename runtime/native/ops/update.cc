@@ -123,10 +123,12 @@ Update read_apart(TF_OpKernelConstruction* construction) {
   const Rule& rule = rule_of(update.kind);
   update.squares_apart = bool_attribute(construction, "squares_apart");
   if (rule.apply == nullptr) {
-    fail_invalid("optimizer " + std::string(rule.name) + " has no step of its own in a table: ops of the graph compute it");
+    fail_invalid("optimizer " + std::string(rule.name) +
+                 " has no step of its own in a table: ops of the graph compute it");
   }
   if (update.squares_apart && rule.apart == nullptr && !rule.linear) {
-    fail_invalid("optimizer " + std::string(rule.name) + " cannot square the gradients of equal keys one by one, only their sum");
+    fail_invalid("optimizer " + std::string(rule.name) +
+                 " cannot square the gradients of equal keys one by one, only their sum");
   }
   return update;
 }

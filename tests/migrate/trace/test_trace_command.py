@@ -106,6 +106,12 @@ def test_a_model_of_keras_is_ended_after_its_steps_and_its_layers_are_recorded(f
     assert (second.table, "constraint" in second.stays) == ("", True)
 
 
+def test_a_command_that_is_no_program_of_tensorflow_is_told_so(folder: Path) -> None:
+    done = traced(folder, "--", "ls")
+    assert (done.returncode, done.stdout) == (2, "fit.py\nmodel.py\ntrain.py\n")
+    assert "nothing was recorded: no Python process of the command imported TensorFlow; give" in done.stderr
+
+
 @pytest.mark.soak
 def test_a_program_that_catches_its_end_is_ended_all_the_same(folder: Path) -> None:
     (folder / "stubborn.py").write_text(STUBBORN.replace("WAITS", "False"))

@@ -108,7 +108,8 @@ void AdmissionControl::track(const BloomConfig& bloom) {
       if (bloom.max_elements != 0) filter = std::make_unique<CountingBloom>(bloom, kShards);
     }
     if (state().counting.bloom.max_elements != 0) {
-      notices::post("the Bloom filter of table '" + name() + "' has other settings than before and counts from 0 again");
+      notices::post("the Bloom filter of table '" + name() +
+                    "' has other settings than before and counts from 0 again");
     }
     for (std::size_t s = 0; s < kShards; ++s) state().shards[s]->bloom = std::move(fresh[s]);
     state().counting.bloom = bloom;

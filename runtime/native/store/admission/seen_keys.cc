@@ -34,7 +34,8 @@ std::size_t AdmissionControl::evict_unseen(std::int64_t age, std::int64_t now) {
   const RowLayout& layout = state().layout;
   const std::int64_t present = now == kNever ? state().counting.newest.load() : now;
   if (!layout.has(Cell::last_seen) || present == kNever) {
-    fail_invalid("table '" + name() + "' does not know when its keys were looked up; give its training lookups the time or the step");
+    fail_invalid("table '" + name() +
+                 "' does not know when its keys were looked up; give its training lookups the time or the step");
   }
   const auto stamp = static_cast<std::uint32_t>(present + 1);
   std::atomic<bool> unseen{false};  // there are rows below that were never seen

@@ -10,8 +10,8 @@ void Base::reserve_for(const std::int64_t* keys, std::size_t count, const std::s
   if (count == 0) return;
   for (std::size_t i = 0; i < count; ++i) {
     if (keys[i] - kBaseKeys < buckets_.rows()) continue;
-    fail_invalid("the rows to restore have one for bucket " + std::to_string(keys[i] - kBaseKeys) + ", and " +
-                 owner + " has " + std::to_string(buckets_.rows()) +
+    fail_invalid("the rows to restore have one for bucket " + std::to_string(keys[i] - kBaseKeys) + ", and " + owner +
+                 " has " + std::to_string(buckets_.rows()) +
                  " buckets: create it with the base_buckets that were saved");
   }
   if (!has_.empty()) return;

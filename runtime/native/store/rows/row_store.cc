@@ -136,8 +136,8 @@ std::size_t RowStore::bytes() const {
 
 void RowStore::refuse_id(std::int64_t key) const {
   fail_invalid("table '" + name() + "' is asked for the row of id " + std::to_string(key) +
-               ", which is reserved for the row of a bucket; ids must be " +
-               std::to_string(kBaseKeys + kMostBuckets) + " or more");
+               ", which is reserved for the row of a bucket; ids must be " + std::to_string(kBaseKeys + kMostBuckets) +
+               " or more");
 }
 
 void RowStore::initial_row(std::int64_t key, float* out) const {

@@ -47,7 +47,8 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
   const std::string prefix = "meta data for " + owner;
   if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
   if (meta[0] < 1 || meta[0] > kDivided) {
-    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this version of recmigrate reads formats 1 to 6");
+    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) +
+                 "; this version of recmigrate reads formats 1 to 6");
   }
   const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
   if (static_cast<std::int64_t>(rule.kind) != meta[4]) {

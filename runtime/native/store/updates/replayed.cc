@@ -66,7 +66,8 @@ void add_term(const WholeTable& term, float* const* rows, float* sums, std::size
 
 Replayed::Replayed(OptimizerKind kind) : rule_(&rule_of(kind)), width_(rule_->hyper.size() + kTermNumbers) {
   if (kind == OptimizerKind::group_ftrl) {
-    fail_invalid("group_ftrl updates rows as a whole, so it cannot add an L1 or L2 term over all rows of a table; use ftrl");
+    fail_invalid(
+        "group_ftrl updates rows as a whole, so it cannot add an L1 or L2 term over all rows of a table; use ftrl");
   }
 }
 

@@ -63,6 +63,14 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_that_only_defines_is_not_to_be_run(tmp_path: Path) -> None:
+    model = '"""A model."""\n' + MODEL.replace("9, 4", "9, n").replace("tf.disable_eager_execution()\n", "")
+    files = {"a_model.py": model, "z_train.py": OWN + "import hybridbackend\n" + STEP}
+    found = lines(tmp_path, files)
+    assert found[1].startswith("  a_model.py: 0 of 1") and found[2].startswith("  z_train.py: 0 of 1")
+    assert "`migrate trace -- python z_train.py`" in found[-2] and "python z_train.py" in found[-1]
+
+
 def test_who_gives_the_evidence_of_a_run_is_not_sent_for_one(tmp_path: Path) -> None:
     files = {"stays.py": OWN + "import hybridbackend\n" + STEP, "tools.py": "print(1)\n"}
     assert "migrate trace" in lines(tmp_path / "p", files)[-2]

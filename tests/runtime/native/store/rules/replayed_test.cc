@@ -105,7 +105,7 @@ TEST(a_damaged_log_is_refused) {
   };
   read();
   saved[1] = 0;
-  CHECK_THROWS(recmigrate::InvalidInput, read(), "steps do not increase");
+  CHECK_THROWS(recmigrate::InvalidInput, read(), "past steps that are not in order");
   saved[1] = 1;
   saved[2] = 0x7fc00000;  // a NaN, as a rate may be where steps take it
   read();

@@ -278,7 +278,7 @@ TEST(what_does_not_fit_a_base_is_refused) {
   std::vector<float> out(kDim);
   CHECK_THROWS(InvalidInput, other.lookup_or_insert(&reserved, 1, out.data()), "ids must be");
   fewer.buckets = -1;
-  CHECK_THROWS(InvalidInput, Table{fewer}, "base of -1 buckets");
+  CHECK_THROWS(InvalidInput, Table{fewer}, "base_buckets of -1 from 0 on");
   fewer.buckets = {3, 4, 5};
   CHECK_THROWS(InvalidInput, Table{fewer}, "it must be 4, or 7 or more");
 }
@@ -380,7 +380,7 @@ TEST(a_base_of_fewer_rows_is_noted) {
   fixtures::import_rows(table, rows);
   const std::vector<std::string> noted = recmigrate::notices::take();
   CHECK(noted.size() == 1U);
-  CHECK(noted[0].find("a base of 6 rows and divides ids into 7") != std::string::npos);
+  CHECK(noted[0].find("the rows of 6 buckets and divides ids into 7") != std::string::npos);
   TableConfig fewer = config(true);
   fewer.buckets = kBuckets - 1;
   Table same(fewer);

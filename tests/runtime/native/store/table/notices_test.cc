@@ -43,9 +43,9 @@ TEST(notices_tell_of_slots_that_start_anew_once) {
   fixtures::import_rows(table, saved);
   train(OptimizerKind::lazy_adam);
   train(OptimizerKind::lazy_adam);
-  CHECK(
-      (taken() == std::vector<std::string>{"table '" + table.name() +
-                                           "' was restored with the slots of adagrad; those of lazy_adam begin again"}));
+  CHECK((taken() ==
+         std::vector<std::string>{"table '" + table.name() +
+                                  "' was restored with the slots of adagrad; those of lazy_adam begin again"}));
 }
 
 TEST(notices_tell_once_of_optimizers_in_turn) {

@@ -86,8 +86,8 @@ TEST(meta_data_is_checked_entry_by_entry) {
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 3, 9, kAll, 0}), "does not say how values were stored");
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, -1, kAll, 0}), "does not say how values were stored");
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, 9, kAll}), "lacks the list of past steps");
-  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 31, 0}), "kind 31");
-  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "kind -1");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 31, 0}), "optimizer number 31");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "optimizer number -1");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 2, 2, 0}), "2 slots per row");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 1, 2}), "adagrad start with");
   CHECK_THROWS(InvalidInput, parse({2, 7, 4, 2, 3, 0}), "lazy_adam start with");
