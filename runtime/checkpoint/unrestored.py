@@ -70,7 +70,7 @@ def _without_tables(bundle: Bundle, missing: dict[str, int]) -> str:
     if _tf_private.OBJECT_GRAPH_KEY in bundle:
         return f"{before}fill each table with runtime.checkpoint.warm_start(table, path, variable_name)"
     folder = Path(bundle.path).parent
-    new = f"{folder}_moved" if folder.name else "moved"
+    new = folder / "moved" if folder.name in {"", ".."} else folder.with_name(f"{folder.name}_moved")
     command = shlex.join(["migrate", "checkpoint", bundle.path, f"{new}/", "--report", "convert.json"])
     return (
         f"{before}give an empty folder to begin anew, or {new}, which `{command}` writes by the report of "

@@ -154,16 +154,16 @@ def load_table_slots(weight: TableWeight, rule: TableRule, slots: Mapping[str, A
     Raises:
         ValueError: some of the slots are missing.
     """
-    one = _Trained(weight.label, weight, rule, _NAMES[rule.rule])
-    missing = [name for name in one.names if name not in slots]
+    trained = _Trained(weight.label, weight, rule, _NAMES[rule.rule])
+    missing = [name for name in trained.names if name not in slots]
     if missing:
         raise ValueError(
-            f"there are no values for the slot `{missing[0]}` of the weight `{one.path}`: give all of them"
+            f"there are no values for the slot `{missing[0]}` of the weight `{trained.path}`: give all of them"
         )
     if weight.rules.buckets is None:  # else all rows of buckets are there
         ids = tf.range(weight.declared_shape[0], dtype=tf.int64)
         weight.table.import_rows(ids, weight.rows(ids, training=False))
-    _replace(one, [np.asarray(slots[name]) * np.float32(rule.unit) for name in one.names], None)
+    _replace(trained, [np.asarray(slots[name]) * np.float32(rule.unit) for name in trained.names], None)
 
 
 def _replace(one: _Trained, slots: list[Array], session: Any) -> None:

@@ -392,7 +392,7 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         "has no dygraph_model.py": (saved, new, "--converted", tmp_path / "empty"),
         "has no .pdparams file": (tmp_path / "empty", new, "--converted", converted),
         "cannot be read (No such file": (tmp_path / "no.pdparams", new, "--converted", converted),
-        "give --report FILE, or for a Paddle model --converted FOLDER": (saved, new),
+        "give --report FILE, which `migrate convert --report FILE` writes, or for a Paddle model": (saved, new),
         "give --like a .pdparams": (new, back, "--converted", converted),
         "--map: is for a checkpoint of TensorFlow": (saved, new, "--converted", converted, "--map", "a=b"),
         "--like": (saved, new, "--converted", converted, "--like", saved),

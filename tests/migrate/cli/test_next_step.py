@@ -68,7 +68,7 @@ def written(folder: Path) -> list[str]:
 
 def save(folder: Path, *names: str, index: bytes = b"x") -> None:
     """Write what looks like checkpoints of a Saver."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in (*names, "alone"):
         (folder / f"{name}.index").write_bytes(index)
     for name in (*names, "other"):
@@ -99,6 +99,17 @@ def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
     assert run("src", "-o", "out").stderr.splitlines()[-2] == f"{moving} convert.json"
     (work / "src" / "shop" / "model.py").write_text("print(1)\n")
     assert "to train on" not in run("src", "-o", "out").output
+
+
+@pytest.mark.parametrize(("at", "paths"), [("src", ["."]), ("src/shop", [".."])])
+def test_folders_without_a_name_get_their_checkpoints_in_another(
+    work: Path, monkeypatch: pytest.MonkeyPatch, at: str, paths: list[str]
+) -> None:
+    save(work / "src", "model-7")
+    monkeypatch.chdir(work / at)
+    new = Path(paths[0], "moved")
+    says = f"to train on from {paths[0]}: migrate checkpoint {paths[0]} {new}/ --report {work}/say.json\n"
+    assert says in run(*paths, "-o", str(work / "out"), "--report", str(work / "say.json")).stderr
 
 
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

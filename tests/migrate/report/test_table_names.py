@@ -24,6 +24,8 @@ _RECORD = replace(report().tables[0], identity="run time", location=_WHERE)
         ("user_embedding", "dense_features/user_embedding/embedding_weights", True),
         ("user_embedding", f"input_layer_superuser_{_END}", False),
         ("user_embedding", f"input_layer_user_bucketized_{_END}", False),
+        ("user_embedding", "input_layer/super_user_embedding/embedding_weights", False),
+        ("W", "tower/old_W", False),
         ("a_b_shared_embedding", "a_b_shared_embedding_embedding_weights", True),
         ("*_embedding", f"input_layer_item_{_END}", True),
         ("*_embedding", "dense_kernel", False),
