@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,22 +16,10 @@ from runtime import wide_buckets
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.optimizers import adagrad, adam
 from runtime.policy.wide_buckets import buckets_below
-from tests.support.runtime.tables import make_table
+from tests.support.runtime.tables import make_table, read, step, toward
 
 BUCKETS = 8
 RATE, START = np.float32(0.1), np.float32(0.1)
-
-
-def step(table: Any, optimizer: Any, ids: Any, targets: Any) -> None:
-    """Move the rows towards targets, eagerly."""
-    with tf.GradientTape() as tape:
-        error = runtime.sparse_lookup(table, ids) - targets
-        loss = 0.5 * tf.reduce_sum(error * error)
-    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-
-
-def read(table: Any, ids: Any) -> np.ndarray:
-    return np.asarray(runtime.sparse_lookup(table, ids, is_train=False))
 
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -70,7 +57,7 @@ def test_words_part_from_their_buckets_as_in_a_dict(layout: str) -> None:
     bucketed = make_table("bucketed")
     for _ in range(20):
         drawn = random.integers(0, 60, 12)
-        step(bucketed, optimizer, narrow[drawn], random.normal(size=[12, 4]).astype(np.float32))
+        step(bucketed, optimizer, narrow[drawn], toward(random.normal(size=[12, 4]).astype(np.float32)))
     table = make_table("free", base_buckets=buckets)
     runtime.set_base(table, bucketed)
     before = read(bucketed, narrow)
@@ -82,7 +69,7 @@ def test_words_part_from_their_buckets_as_in_a_dict(layout: str) -> None:
     for _ in range(60):
         drawn = random.integers(0, 60, 6)
         targets = random.normal(size=[6, 4]).astype(np.float32)
-        step(table, optimizer, wide[drawn], targets)
+        step(table, optimizer, wide[drawn], toward(targets))
         for number in set(drawn.tolist()):
             row, accumulator = own[number]
             gradient = np.zeros(4, np.float32)
@@ -101,9 +88,9 @@ def test_a_checkpoint_holds_the_base_once(tmp_path: Path) -> None:
     optimizer = adam.create_hash_optimizer(0.05)
     bucketed = make_table("bucketed")
     for _ in range(3):
-        step(bucketed, optimizer, ids % BUCKETS, np.ones([100, 4], np.float32))
+        step(bucketed, optimizer, ids % BUCKETS, toward(np.ones([100, 4], np.float32)))
     runtime.set_base(table, bucketed)
-    step(table, optimizer, ids[:5], np.zeros([5, 4], np.float32))
+    step(table, optimizer, ids[:5], toward(np.zeros([5, 4], np.float32)))
     before = read(table, ids)
     assert len(np.unique(before.round(4), axis=0)) > BUCKETS
     path = tf.train.Checkpoint(table=table).save(str(tmp_path / "saved"))

@@ -18,14 +18,10 @@ from runtime.optimizers import adagrad
 from runtime.ranks import checkpoint as of_ranks
 from tests.support.ranks import thread_ranks
 from tests.support.runtime.kill_points import watched
-from tests.support.runtime.tables import make_table
+from tests.support.runtime.tables import make_table, read, step
 
 BUCKETS, EVERY = 40, np.arange(-100, 300)
 ERRORS = (CheckpointError, runtime.ranks.RanksError, tf.errors.OpError, IndexError)
-
-
-def read(table: Any) -> np.ndarray:
-    return np.asarray(runtime.sparse_lookup(table, EVERY, is_train=False))
 
 
 def test_a_move_that_is_killed_leaves_one_checkpoint_or_none(tmp_path: Path) -> None:
@@ -51,7 +47,7 @@ def test_a_move_that_is_killed_leaves_one_checkpoint_or_none(tmp_path: Path) -> 
             restore_table(table, str(new / "model"))
         except ERRORS:
             continue
-        restored.append([np.array_equal(read(table), matrix[EVERY % BUCKETS]) for matrix in matrices])
+        restored.append([np.array_equal(read(table, EVERY), matrix[EVERY % BUCKETS]) for matrix in matrices])
     assert all(map(any, restored)) and restored[0] == [True, False] and restored[-1] == [False, True]
 
 
@@ -61,11 +57,9 @@ def saved(folder: Path, ranks: int) -> np.ndarray:
     def body() -> Any:
         table, optimizer = make_table(base_buckets=BUCKETS), adagrad.create_hash_optimizer(0.1)
         runtime.set_base(table, np.random.default_rng(1).normal(size=[BUCKETS, 4]).astype(np.float32))
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(runtime.sparse_lookup(table, EVERY[runtime.ranks.rank() :: 3]) ** 2)
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+        step(table, optimizer, EVERY[runtime.ranks.rank() :: 3])
         of_ranks.save(tf.train.Checkpoint(table=table), str(folder / "saved"))
-        return read(table)
+        return read(table, EVERY)
 
     return np.asarray(thread_ranks.run(ranks, body)[0][0])
 
@@ -96,13 +90,13 @@ def test_damage_is_noticed_before_a_row_is_wrong(ranks: int, later: int, times: 
 
     def restored() -> Any:
         table = make_table(base_buckets=BUCKETS)
-        before = read(table)
+        before = read(table, EVERY)
         try:
             of_ranks.restore(tf.train.Checkpoint(table=table), str(tmp_path / "damaged" / "saved"))
         except ERRORS:
-            np.testing.assert_array_equal(read(table), before)
+            np.testing.assert_array_equal(read(table, EVERY), before)
             return None
-        return read(table)
+        return read(table, EVERY)
 
     for _ in range(times):
         shutil.rmtree(tmp_path / "damaged", ignore_errors=True)

@@ -14,7 +14,7 @@ from runtime.native.base_keys import are_base_keys
 from runtime.ranks import checkpoint
 from tests.support.ranks import thread_ranks
 from tests.support.runtime.row_dicts import RULES, RowDicts
-from tests.support.runtime.tables import make_table
+from tests.support.runtime.tables import make_table, read, step, toward
 
 BUCKETS, IDS = 8, 40
 #: How many steps are made with buckets, then without, before and after a checkpoint.
@@ -30,14 +30,7 @@ def _train(table: Any, optimizer: Any, numbers: range, bucketed: bool) -> None:
     """Make steps on this rank's part of each batch; ranks add up their gradients."""
     for number in numbers:
         keys, targets = (part[runtime.ranks.rank() :: runtime.ranks.size()] for part in _batch(number))
-        with tf.GradientTape() as tape:
-            error = runtime.sparse_lookup(table, keys % BUCKETS if bucketed else keys) - targets
-            loss = 0.5 * tf.reduce_sum(error * error)
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-
-
-def _read(table: Any, keys: Any) -> np.ndarray:
-    return np.asarray(runtime.sparse_lookup(table, keys, is_train=False))
+        step(table, optimizer, keys % BUCKETS if bucketed else keys, toward(targets))
 
 
 def _trained_on_ranks(kind: str, ranks: int, later: int, steps: Steps, folder: Path, placement: str) -> None:
@@ -48,23 +41,23 @@ def _trained_on_ranks(kind: str, ranks: int, later: int, steps: Steps, folder: P
 
     def begin() -> Any:
         optimizer, bucketed = RULES[kind].make(None), make_table("bucketed", placement=placement)
-        first = _read(bucketed, np.arange(BUCKETS))
+        first = read(bucketed, np.arange(BUCKETS))
         runtime.sparse_lookup(bucketed, np.arange(BUCKETS))
         _train(bucketed, optimizer, range(ends[0]), True)
         table = make_table("free", base_buckets=BUCKETS, placement=placement)
         runtime.set_base(table, bucketed)
-        moved = _read(table, everything)
-        np.testing.assert_array_equal(moved, _read(bucketed, everything % BUCKETS))
+        moved = read(table, everything)
+        np.testing.assert_array_equal(moved, read(bucketed, everything % BUCKETS))
         _train(table, optimizer, range(ends[0], ends[1]), False)
         checkpoint.save(tf.train.Checkpoint(table=table, optimizer=optimizer), path)
-        return first, _read(table, everything)
+        return first, read(table, everything)
 
     def go_on() -> Any:
         optimizer, table = RULES[kind].make(None), make_table("free", base_buckets=BUCKETS, placement=placement)
         checkpoint.restore(tf.train.Checkpoint(table=table, optimizer=optimizer), path)
-        restored = _read(table, everything)
+        restored = read(table, everything)
         _train(table, optimizer, range(ends[1], ends[2]), False)
-        return restored, _read(table, everything), np.asarray(table.snapshot()[0])
+        return restored, read(table, everything), np.asarray(table.snapshot()[0])
 
     before = thread_ranks.run(ranks, begin)[0]
     after = thread_ranks.run(later, go_on)[0]
@@ -117,4 +110,4 @@ def test_a_checkpoint_that_one_process_reads_by_rank(tmp_path: Path) -> None:
     restore_table(again, path, rank=1, ranks=2)
     keys = np.asarray(again.snapshot()[0])
     assert sorted(keys[~are_base_keys(keys)]) == [1, 3, 5, 7, 9]
-    np.testing.assert_array_equal(_read(again, [12, 13])[:, 0], [16, 20])
+    np.testing.assert_array_equal(read(again, [12, 13])[:, 0], [16, 20])
