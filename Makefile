@@ -105,7 +105,7 @@ test-tf221: setup $(TF221)/.locked
 	@echo "==> native, runtime, rewriter and property tests, and proofs of Keras 3, on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
 	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python $(PYTEST) --hypothesis-profile=quick --most=1 --optimize-graphs -m "not one_version" \
 	  tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py \
-	  tests/migrate/verify/test_keras_equal_ids.py tests/docs/test_tutorials.py
+	  tests/migrate/verify/test_keras_rows.py tests/docs/test_tutorials.py
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
 wheel-test: setup

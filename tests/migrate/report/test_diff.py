@@ -1,4 +1,4 @@
-"""`migrate report`: classes of a diff, exit codes, and that no swap of one finding for another is hidden."""
+"""`migrate report`: classes of a diff, baselines, exit codes; no swap of one finding for another is hidden."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from migrate.cli.report import report as command
 from migrate.errors import MigrateError
-from migrate.report import diff_show, writers
+from migrate.report import baseline, diff_show, writers
 from migrate.report.model import Applicability, Finding, InputFile, Report, State, Verification, with_ids
 from tests.support.report_sample import comparison, finding, report
 
@@ -133,3 +133,54 @@ def test_what_cannot_be_compared(files: Path) -> None:
         assert result.stdout == ""
     assert run("diff", files / "a.json").exit_code == 2
     assert run("diff", files / "a.json", files / "b.json", "--format", "xml").exit_code == 2
+
+
+def reported(*findings: Finding) -> Report:
+    return Report("migrate check src", "1", findings=with_ids(findings))
+
+
+def new_in(known: Report, found: Report, path: Path) -> list[str]:
+    """Write the one as a baseline, and return what the other has beyond it."""
+    baseline.write(known, str(path))
+    return [one.message for one in baseline.compare(baseline.read(str(path)), found).shown.findings]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "known.json"
+
+
+def test_a_copy_is_new_and_a_renamed_file_is_not(file: Path) -> None:
+    old, other = finding(state=BAD, message="m", path="a.py"), finding(state=BAD, message="m", path="b.py")
+    assert new_in(reported(old), reported(other), file) == []
+    file.with_name("a.py").write_text("")  # so b.py is a copy, and this run does not look at a.py
+    assert new_in(reported(old), reported(other), file) == ["m"]
+
+
+def test_the_file_has_what_remains_and_no_code(file: Path) -> None:
+    done = finding(message="a lookup that moved", before="a secret")
+    assert baseline.write(reported(done, finding(state=BAD, before="a secret")), str(file)) == "1 finding"
+    assert "secret" not in file.read_text()
+    assert "a lookup that moved" not in file.read_text()
+    first = file.read_bytes()
+    baseline.write(reported(done, finding(state=BAD, before="a secret")), str(file))
+    assert file.read_bytes() == first
+
+
+def test_sarif_says_which_findings_the_baseline_has(file: Path) -> None:
+    old, other = finding(state=BAD, message="old", path="a.py"), finding(state=BAD, message="other", path="b.py")
+    baseline.write(reported(old), str(file))
+    marked = baseline.compare(baseline.read(str(file)), reported(old, other)).marked
+    results = json.loads(writers.render(marked, ".sarif"))["runs"][0]["results"]
+    assert [(one["message"]["text"].partition(".")[0], one["baselineState"]) for one in results] == [
+        ("old", "unchanged"),
+        ("other", "new"),
+    ]
+    plain = json.loads(writers.render(reported(old), ".sarif"))["runs"][0]["results"]
+    assert not any("baselineState" in one for one in plain)
+
+
+def test_a_baseline_that_is_missing_is_named_with_its_remedy(file: Path) -> None:
+    with pytest.raises(MigrateError, match=r"known\.json: there is no baseline yet; write it with --update-baseline"):
+        baseline.read(str(file))

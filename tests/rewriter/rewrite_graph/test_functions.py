@@ -11,11 +11,10 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.checks.invariants import RewriteError
-from rewriter.plan.plan import Plan
-from tests.support.rewriter.compare import DIM, ROWS, assert_same, head, variable
+from tests.support.rewriter.compare import DIM, assert_same, both, head, variable
 
 v1 = tf.compat.v1
-both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+each_kind = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 
 
 def _lookup(table: Any, ids: Any) -> Any:
@@ -57,7 +56,7 @@ TRAINED = [
 ]  # fmt: skip
 
 
-@both
+@each_kind
 @pytest.mark.parametrize("form", TRAINED, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("rule", [v1.train.AdagradOptimizer, v1.train.AdamOptimizer], ids=["adagrad", "adam"])
 @pytest.mark.one_case
@@ -87,29 +86,13 @@ def _in_a_loop_in_a_branch(table: Any, ids: Any, labels: Any) -> Any:
 LOOPS = [_in_a_loop, _in_map_fn, _in_a_loop_in_a_branch]
 
 
-def _read(form: Callable[..., Any], moved: bool, use_resource: bool) -> tuple[Any, Plan | None]:
-    """Return what a model that is not trained computes, of several feeds."""
-    with tf.Graph().as_default() as graph:
-        v1.set_random_seed(4)
-        ids, labels = v1.placeholder(tf.int64, [None, 3]), v1.placeholder(tf.float32, [None, 1])
-        rows = tf.identity(form(variable(use_resource=use_resource), ids, labels))
-        start = v1.global_variables_initializer()
-        plan = rewrite(graph) if moved else None
-        random, found = np.random.default_rng(0), []
-        with v1.Session() as session:
-            session.run(start)
-            for _ in range(6):
-                feed = {ids: random.integers(0, ROWS, [8, 3]), labels: random.normal(size=[8, 1])}
-                found.append(session.run(rows, feed))
-    return np.array(found), plan
-
-
-@both
+@each_kind
 @pytest.mark.parametrize("form", [*TRAINED, *LOOPS], ids=lambda form: form.__name__)
 def test_functions_that_look_up_read(form: Callable[..., Any], use_resource: bool) -> None:
-    stock, _ = _read(form, False, use_resource)
-    moved, plan = _read(form, True, use_resource)
-    assert plan is not None
+    def build(ids: Any, labels: Any) -> Any:
+        return tf.identity(form(variable(use_resource=use_resource), ids, labels)), tf.no_op()
+
+    stock, moved, plan = both(build, steps=6)
     assert [table.name for table in plan.tables] == ["user"], plan.summary()
     np.testing.assert_array_equal(stock, moved)
 

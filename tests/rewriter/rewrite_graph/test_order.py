@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,11 @@ import pytest
 import tensorflow as tf
 
 from rewriter import move_ids, rewrite
-from rewriter.plan.plan import Plan
-from tests.support.rewriter.compare import DIM, ROWS, Inputs, loss_of, step_after, variable
+from tests.support.rewriter.compare import DIM, ROWS, both, loss_of, step_after, variable
 
 v1 = tf.compat.v1
 
 Built = tuple[Any, Any]
-
-
-def _both(build: Callable[[Any, Any], Built], steps: int = 20) -> tuple[list[Any], list[Any], Plan]:
-    """Return what `build`'s first tensors are in each step, without and with the rewrite."""
-    found: list[list[Any]] = []
-    for moved in (False, True):
-        with tf.Graph().as_default() as graph, v1.Session() as session:
-            v1.set_random_seed(3)
-            inputs = Inputs.make()
-            fetches, step = build(inputs.features["ids"], inputs.labels)
-            plan = rewrite(graph, dry_run=not moved)
-            session.run(v1.global_variables_initializer())
-            found.append([session.run([fetches, step], feed)[0] for feed in inputs.feeds(steps)])
-    return found[0], found[1], plan
 
 
 def _assert_close(stock: list[Any], moved: list[Any]) -> None:
@@ -55,7 +39,7 @@ def test_a_lookup_after_the_update_reads_the_new_rows(use_resource: bool, optimi
             after = _rows(user, ids)
             return [loss, after, after - before], tf.identity(_rows(user, (ids + 1) % ROWS))
 
-    stock, moved, plan = _both(build)
+    stock, moved, plan = both(build)
     assert [table.name for table in plan.tables] == ["user"]
     assert min(np.abs(values[2]).max() for values in stock) > 1e-3
     _assert_close(stock, moved)
@@ -87,7 +71,7 @@ def test_a_scatter_that_is_no_descent_is_made_as_it_is(weighted: str) -> None:
         change = 0.5 * (rows - labels) if weighted == "scalar first" else (rows - labels) * (0.1 * labels * labels)
         return [rows], tf.group(v1.scatter_sub(centers, ids[:, 0], change))
 
-    stock, moved, plan = _both(build)
+    stock, moved, plan = both(build)
     assert [table.name for table in plan.tables] == ["centers"]
     _assert_close(stock, moved)
 
@@ -104,7 +88,7 @@ def test_a_step_that_gets_ids_twice_keeps_the_variable() -> None:
         )
         return [loss], step
 
-    stock, moved, plan = _both(build)
+    stock, moved, plan = both(build)
     assert not plan.tables and "may get an id twice" in plan.refusals[0].reason
     _assert_close(stock, moved)
 
@@ -143,7 +127,7 @@ def test_rows_are_assigned_from_what_a_step_left(use_resource: bool) -> None:
         with tf.control_dependencies([step_after(loss, v1.train.AdagradOptimizer(0.1))]):
             return [loss], v1.assign(user, user * 0.9).op
 
-    stock, moved, plan = _both(build, steps=5)
+    stock, moved, plan = both(build, steps=5)
     assert [table.name for table in plan.tables] == ["user"]
     _assert_close(stock, moved)
 

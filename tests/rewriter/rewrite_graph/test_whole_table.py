@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, loss_of, step_after, variable
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, both, head, loss_of, step_after, variable
 
 v1 = tf.compat.v1
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -163,25 +163,20 @@ def _before(op: Any) -> set[Any]:
 @pytest.mark.parametrize("read_first", [True, False])
 def test_control_edges_order_reads_and_steps_as_before(use_resource: bool, read_first: bool) -> None:
     """A value that is read before the step is that of before; one that is read after it has its update."""
-    found = {}
-    for moved in (False, True):
-        with tf.Graph().as_default() as graph:
-            v1.set_random_seed(3)
-            inputs = Inputs.make()
-            table = variable(use_resource=use_resource)
-            rows = v1.nn.embedding_lookup(table, inputs.features["ids"])
-            before = tf.reduce_sum(table.read_value(), 1)
-            with tf.control_dependencies([before] if read_first else []):
-                _, step = head(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels, v1.train.AdagradOptimizer(0.5))
-            with tf.control_dependencies([step]):
-                after = tf.reduce_sum(table.read_value(), 1)
-            if moved:
-                assert rewrite(graph).tables
-            with v1.Session() as session:
-                session.run(v1.global_variables_initializer())
-                asked = [before, after, step] if read_first else [after, step]
-                found[moved] = [session.run(asked, feed)[:-1] for feed in inputs.feeds(4)]
-    np.testing.assert_allclose(found[True], found[False], rtol=1e-5, atol=1e-6)
+
+    def build(ids: Any, labels: Any) -> tuple[Any, Any]:
+        table = variable(use_resource=use_resource)
+        rows = v1.nn.embedding_lookup(table, ids)
+        before = tf.reduce_sum(table.read_value(), 1)
+        with tf.control_dependencies([before] if read_first else []):
+            _, step = head(tf.reshape(rows, [-1, 3 * DIM]), labels, v1.train.AdagradOptimizer(0.5))
+        with tf.control_dependencies([step]):
+            after = tf.reduce_sum(table.read_value(), 1)
+        return [before, after] if read_first else [after], step
+
+    stock, moved, plan = both(build, steps=4)
+    assert plan.tables
+    np.testing.assert_allclose(moved, stock, rtol=1e-5, atol=1e-6)
 
 
 def test_an_evaluation_graph_scores_all_rows(graph: tf.Graph) -> None:

@@ -14,7 +14,7 @@ import tensorflow as tf
 import runtime
 from runtime.optimizers import adagrad
 from runtime.storage import Storage, TierStatus, tier_status
-from tests.support.runtime.tables import make_table
+from tests.support.runtime.tables import make_table, step
 
 v1 = tf.compat.v1
 _KEYS, _SIZE, _BATCHES = 6000, 200, 12
@@ -49,10 +49,7 @@ def _trained(table: runtime.Table, dataset: Any) -> list[float]:
     losses = []
     for ids in dataset.prefetch(2):
         time.sleep(0.02)  # for the dense part of a model
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids)))
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-        losses.append(float(loss))
+        losses.append(float(step(table, optimizer, ids, lambda rows: tf.reduce_sum(tf.sin(rows)))))
     return losses
 
 

@@ -17,7 +17,7 @@ from runtime.checkpoint.meta_layout import divided, layout_of
 from runtime.optimizers import adagrad
 from runtime.ranks import checkpoint as of_ranks
 from tests.support.ranks import thread_ranks
-from tests.support.runtime.tables import make_table
+from tests.support.runtime.tables import make_table, read, step
 
 v1 = tf.compat.v1
 MATRIX = np.random.default_rng(7).normal(size=[8, 4]).astype(np.float32)
@@ -35,15 +35,8 @@ def freed(buckets: Any, **options: Any) -> Any:
     """Return an eager table with a base, some ids with rows of their own, and slots of Adagrad."""
     table = make_table(base_buckets=buckets, **options)
     runtime.set_base(table, MATRIX)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.sparse_lookup(table, IDS[3:]) ** 2)
-    optimizer = adagrad.create_hash_optimizer(0.1)
-    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+    step(table, adagrad.create_hash_optimizer(0.1), IDS[3:])
     return table
-
-
-def read(table: Any, ids: Any = IDS) -> np.ndarray:
-    return np.asarray(runtime.sparse_lookup(table, ids, is_train=False))
 
 
 def _eager(table: Any, folder: Path) -> Callable[[Any], None]:
@@ -113,30 +106,28 @@ def test_another_division_is_refused_by_a_sentence_and_changes_nothing(layout: s
     restore = WAYS[way](table, tmp_path)
     reader = make_table(base_buckets=other)
     runtime.sparse_lookup(reader, IDS)
-    before = read(reader)
+    before = read(reader, IDS)
     with pytest.raises((tf.errors.InvalidArgumentError, checkpoint.CheckpointError)) as error:
         restore(reader)
     assert error.match(f"saved with {said}, and table 'user' has {has}, so ids would begin as rows of others: create")
-    np.testing.assert_array_equal(read(reader), before)
+    np.testing.assert_array_equal(read(reader, IDS), before)
     same = make_table(base_buckets=saved)
     restore(same)
-    np.testing.assert_array_equal(read(same), read(table))
+    np.testing.assert_array_equal(read(same, IDS), read(table, IDS))
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "increments"])
 def test_rows_of_before_ids_gave_up_their_buckets_are_the_base(way: str, tmp_path: Path) -> None:
     """The program was converted with buckets, trained, and then made to look wide ids up."""
-    bucketed, optimizer = make_table(), adagrad.create_hash_optimizer(0.1)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.sparse_lookup(bucketed, np.arange(8)) ** 2)
-    optimizer.apply_gradients([(tape.gradient(loss, bucketed.variable), bucketed.variable)])
+    bucketed = make_table()
+    step(bucketed, adagrad.create_hash_optimizer(0.1), np.arange(8))
     restore = WAYS[way](bucketed, tmp_path)
     free, plain = make_table(base_buckets=8), make_table()
     restore(free)
-    np.testing.assert_array_equal(read(free), read(bucketed, IDS % 8))
+    np.testing.assert_array_equal(read(free, IDS), read(bucketed, IDS % 8))
     assert int(free.size()) == 0
     restore(plain)
-    np.testing.assert_array_equal(read(plain), read(bucketed))
+    np.testing.assert_array_equal(read(plain, IDS), read(bucketed, IDS))
 
 
 def test_each_of_several_ranks_has_the_base_of_a_table_with_buckets(tmp_path: Path) -> None:
@@ -151,7 +142,7 @@ def test_each_of_several_ranks_has_the_base_of_a_table_with_buckets(tmp_path: Pa
         of_ranks.restore(tf.train.Checkpoint(table=table), path)
         checkpoint.restore_table(other, alone, "user", rank=runtime.ranks.rank(), ranks=3)
         of_ranks.restore_tables(str(tmp_path / "named"), named)
-        return [read(one) for one in (table, other, named)]
+        return [read(one, IDS) for one in (table, other, named)]
 
     for every in thread_ranks.run(3, restored)[0]:
         for rows in every:
@@ -167,7 +158,7 @@ def test_checkpoints_of_older_formats_are_read(version: int) -> None:
     assert layout_of(rows[3]).buckets is None and rows[3][0] == version
     again, bucketless = make_table(base_buckets=8, value_dtype=stored), make_table()
     native.ops().rec_table_import(again.handle, *rows)
-    np.testing.assert_array_equal(read(again), read(table))
+    np.testing.assert_array_equal(read(again, IDS), read(table, IDS))
     native.ops().rec_table_import(bucketless.handle, *rows)  # it does not say that these are rows of buckets
     with pytest.raises(tf.errors.InvalidArgumentError, match="has 3 buckets: create it with the base_buckets that"):
         native.ops().rec_table_import(make_table(base_buckets=3).handle, *rows)
@@ -190,12 +181,12 @@ def test_damaged_base_files_are_refused(tmp_path: Path) -> None:
     for damaged in (whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :], whole[: at + 2]):
         data.write_bytes(damaged)
         reader = make_table(base_buckets=8)
-        before = read(reader)
+        before = read(reader, IDS)
         with pytest.raises((tf.errors.OpError, IndexError)):
             tf.train.Checkpoint(table=reader).read(path)
         with pytest.raises(checkpoint.CheckpointError, match="saved"):
             checkpoint.load_rows(path, "user")
-        np.testing.assert_array_equal(read(reader), before)
+        np.testing.assert_array_equal(read(reader, IDS), before)
 
 
 def _repeated(keys: Any) -> Any:
@@ -212,10 +203,10 @@ def _far(keys: Any) -> Any:
 def test_keys_that_are_no_base_are_refused(damage: Any, message: str) -> None:
     table = freed(8)
     keys, values, slots, meta = (np.asarray(part) for part in table.snapshot())
-    before = read(table)
+    before = read(table, IDS)
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         native.ops().rec_table_import(table.handle, damage(keys), values, slots, meta)
-    np.testing.assert_array_equal(read(table), before)
+    np.testing.assert_array_equal(read(table, IDS), before)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -234,7 +225,7 @@ def test_ids_without_buckets_are_not_those_of_a_table_with_buckets(forgotten: bo
     assert int(plain.size()) == 0
     same = make_table(base_buckets=8)
     restore(same)
-    np.testing.assert_array_equal(read(same), read(table))
+    np.testing.assert_array_equal(read(same, IDS), read(table, IDS))
 
 
 def test_a_table_without_a_row_is_restored_with_any_buckets(tmp_path: Path) -> None:

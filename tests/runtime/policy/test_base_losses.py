@@ -1,4 +1,4 @@
-"""Rows that go while a table without buckets trains, and its base, against dicts: what comes again begins anew."""
+"""Rows of a table without buckets, and its base, against dicts: some go while it trains, or many threads train it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import tensorflow as tf
 
 import runtime
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
+from runtime.optimizers import gradient_descent
 from tests.support.runtime.row_dicts import RULES, RowDicts
 from tests.support.runtime.tables import make_table
 
@@ -201,3 +202,52 @@ def test_another_thread_evicts_and_forgets(held: str, steps: int, tmp_path: Path
             trained.compare()
         else:
             trained.step(time)
+
+
+MANY_BUCKETS, IDS, STEPS, THREADS, LONG_BATCH = 50, 3000, 1000, 4, 24
+#: Whole numbers, and steps that do not depend on the rows: any order of them gives the same bits.
+MATRIX = np.random.default_rng(1).integers(-40, 40, [MANY_BUCKETS, 4]).astype(np.float32)
+
+
+@pytest.mark.parametrize("saves", [False, True], ids=["training alone", "beside saves"])
+def test_a_thousand_steps_of_four_threads_are_those_of_a_dict(saves: bool, tmp_path: Path) -> None:
+    drawn = np.random.default_rng(2)
+    batches = drawn.integers(-IDS, IDS, [STEPS, LONG_BATCH]) * 7919 % (2**62)
+    gradients = drawn.integers(-3, 4, [STEPS, LONG_BATCH, 1]).astype(np.float32)
+    words = {int(one): MATRIX[one % MANY_BUCKETS].copy() for one in np.unique(batches)}
+    for batch, gradient in zip(batches, gradients, strict=True):
+        for one, change in zip(batch, gradient, strict=True):
+            words[int(one)] -= change
+    with tf.Graph().as_default(), v1.Session() as session:
+        table = make_table(base_buckets=MANY_BUCKETS)
+        ids, factors = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, 1])
+        rows = runtime.sparse_lookup(table, ids)
+        _, anchors = runtime.get_dense_and_sparse_variable([table])
+        step = gradient_descent.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows * factors), var_list=anchors)
+        begun, read = runtime.set_base(table, MATRIX), runtime.sparse_lookup(table, ids, is_train=False)
+        saver = v1.train.Saver(max_to_keep=1)
+        session.run(v1.global_variables_initializer())
+        session.run(begun)
+        failed: list[Any] = []
+
+        def train(first: int) -> None:
+            try:
+                for number in range(first, STEPS, THREADS):
+                    session.run(step, {ids: batches[number], factors: gradients[number]})
+                    if saves and number % 100 == first:
+                        with session.graph.as_default():
+                            saver.save(session, str(tmp_path / f"of-{first}"), write_state=False)
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=train, args=[first]) for first in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed, failed
+        found = session.run(read, {ids: [*words]})
+        np.testing.assert_array_equal(found, np.stack([*words.values()]))
+        unseen = np.setdiff1d(np.arange(5000), np.array([*words]))[:200]
+        np.testing.assert_array_equal(session.run(read, {ids: unseen}), MATRIX[unseen % MANY_BUCKETS])
+        assert session.run(table.size()) == len(words) > STEPS

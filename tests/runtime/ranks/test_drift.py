@@ -16,6 +16,7 @@ from runtime.ranks import drift, process_group
 from runtime.ranks.engine import Alone, RanksError
 from tests.support.ranks import thread_ranks
 from tests.support.ranks.thread_ranks import Shelf, Threads
+from tests.support.runtime.tables import step
 
 v1: Any = tf.compat.v1
 
@@ -122,9 +123,7 @@ _OTHERS: dict[str, Callable[[int], Any]] = {
 
 
 def _step(table: Any, optimizer: Any) -> None:
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64)))
-    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+    step(table, optimizer, tf.constant([1, 2, 3], tf.int64), tf.reduce_sum)
 
 
 def _table(placement: str) -> Any:

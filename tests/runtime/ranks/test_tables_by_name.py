@@ -15,6 +15,7 @@ from runtime.ranks import checkpoint, pooling
 from runtime.ranks.engine import RanksError
 from tests.support.ranks import thread_ranks
 from tests.support.runtime import rounding
+from tests.support.runtime.tables import read, step
 
 _KEYS = np.arange(7)
 
@@ -36,13 +37,11 @@ def _table(name: str = "item", dim: int = 2) -> runtime.Table:
 
 def _step(table: runtime.Table, optimizer: object, gradient: float) -> None:
     """Every rank asks for all keys, with its share of the gradient, which the ranks add up."""
-    with tf.GradientTape() as tape:
-        loss = gradient / runtime.ranks.size() * tf.reduce_sum(runtime.sparse_lookup(table, _KEYS))
-    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])  # type: ignore[attr-defined]
+    step(table, optimizer, _KEYS, lambda rows: gradient / runtime.ranks.size() * tf.reduce_sum(rows))
 
 
 def _rows(table: runtime.Table) -> np.ndarray:
-    return np.asarray(runtime.sparse_lookup(table, _KEYS, is_train=False))
+    return read(table, _KEYS)
 
 
 @pytest.mark.parametrize("readers", [1, 3])
@@ -110,9 +109,7 @@ def test_two_ranks_round_as_one_does(placement: str) -> None:
         optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
         for batch in _BATCHES:
             own = np.array_split(batch, runtime.ranks.size())[runtime.ranks.rank()]
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_sum(runtime.sparse_lookup(table, own)) * 0.25
-            optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+            step(table, optimizer, own, lambda rows: tf.reduce_sum(rows) * 0.25)
         return np.asarray(runtime.sparse_lookup(table, np.arange(20), is_train=False))
 
     (alone,), _ = thread_ranks.run(1, train)

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from rewriter import GraphModifierHook
+from rewriter import GraphModifierHook, rewrite
 from rewriter.plan.plan import Plan
 
 v1 = tf.compat.v1
@@ -72,6 +72,23 @@ def losses(build: Build, moved: bool, steps: int = STEPS) -> tuple[NDArray[np.fl
         with v1.train.MonitoredSession(hooks=[hook] if moved else []) as session:
             found = [session.run([loss, step], feed)[0] for feed in inputs.feeds(steps)]
     return np.array(found), hook.plan
+
+
+def both(build: Callable[[Any, Any], tuple[Any, Any]], steps: int = STEPS) -> tuple[list[Any], list[Any], Plan]:
+    """Return what a model computes in each step, without and with the rewrite, and the plan.
+
+    `build` is given `ids` and labels, and returns the tensors that are compared and what else is run with them.
+    """
+    found: list[list[Any]] = []
+    for moved in (False, True):
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            v1.set_random_seed(3)
+            inputs = Inputs.make()
+            fetches, step = build(inputs.features["ids"], inputs.labels)
+            plan = rewrite(graph, dry_run=not moved)
+            session.run(v1.global_variables_initializer())
+            found.append([session.run([fetches, step], feed)[0] for feed in inputs.feeds(steps)])
+    return found[0], found[1], plan
 
 
 def assert_same(build: Build, *tables: str, steps: int = STEPS) -> Plan:

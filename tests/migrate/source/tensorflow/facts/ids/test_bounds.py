@@ -81,8 +81,8 @@ def test_the_summary_has_a_clause_for_each_table_that_is_known_and_a_line_for_th
         [one for one in lines if "cannot grow" in one][-1]
         == lines[-3]
         == (
-            "1 table cannot grow, because of the ids: `--unbucket all` changes that where ids are hashed or divided into "
-            "buckets"
+            "1 table cannot grow, because of the ids: `--unbucket all` changes that where ids are hashed or divided "
+            "into buckets"
         )
     )
     assert lines[-2] == "1 table: the source does not show how many ids there can be; run `migrate trial` to see"
