@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
+from paddle.nn.layer.rnn import RNNBase
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.values import mapped
@@ -38,7 +40,18 @@ class Original:
         """Make the model, and record its initial weights."""
         self._begin(job)
         self.trainer = trainer_of(job["path"])
-        with recorded(LayerHelperBase, "create_parameter") as made, watched_distributions() as drawn:
+        vectors: list[Any] = []  # recurrent layers, also replaced ones, have all their weights again, as one vector
+        flatten = RNNBase.flatten_parameters
+
+        def flattening(layer: Any) -> None:
+            flatten(layer)
+            vectors.extend(getattr(layer, "_flat_weight", None) or ())
+
+        with (
+            recorded(LayerHelperBase, "create_parameter") as made,
+            watched_distributions() as drawn,
+            mock.patch.object(RNNBase, "flatten_parameters", flattening),
+        ):
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.own = own_metrics(
@@ -51,9 +64,7 @@ class Original:
         first |= {id(tensor): name for name, tensor in self.parameters.items()}
         #: second path of a weight -> its first, where a layer stands in two attributes
         self.again = {name: first[id(tensor)] for name, tensor in self.state.items() if first[id(tensor)] != name}
-        held = set(first)
-        for layer in self.model.sublayers():  # recurrent layers have all their weights a second time, as one vector
-            held |= {id(tensor) for tensor in getattr(layer, "_flat_weight", None) or ()}
+        held = {*first, *map(id, vectors)}
         self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
 
     def _begin(self, job: Mapping[str, Any]) -> None:

@@ -33,6 +33,7 @@ class SessionModel(nn.Layer):
         self.items = nn.Embedding(items, width)
         self.bias = nn.Embedding(items, 1)
         self.attention = Attention(width)
+        self.gru = nn.LSTM(width, width)  # replaced by the next, its weights count for nothing
         self.gru = nn.GRU(width, width)
         self.drop = nn.Dropout(0.25)
         self.norm = nn.BatchNorm1D(width)
