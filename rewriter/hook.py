@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
-from rewriter.plan.lines import growth_lines, stay_lines, table_line
+from rewriter.plan.growth_lines import growth_lines
+from rewriter.plan.lines import stay_lines, table_line
 from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.proof.proving import Recorder

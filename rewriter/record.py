@@ -16,7 +16,7 @@ import tensorflow as tf
 from rewriter.facts import Table
 from rewriter.graph.view import uncollected
 from rewriter.pipeline.plan import PipelinePlan
-from rewriter.plan.lines import growth_lines
+from rewriter.plan.growth_lines import growth_lines
 from rewriter.plan.plan import Plan
 from rewriter.proof.result import Proof, finite
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from rewriter.facts import Table
-from rewriter.plan.lines import growth_lines
+from rewriter.plan.growth_lines import growth_lines
 from rewriter.table_settings import TableSettings
 from runtime.table.status import TableStatus, status
 

@@ -31,7 +31,7 @@ from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.discovery import Input, find_inputs, mentions_framework
-from migrate.source.project.unlisted_files import outside
+from migrate.source.project.file_imports import outside
 from migrate.source.settings.options import Options
 
 #: Files of a Paddle model's data of which the times are compared, before an earlier result is used.

@@ -8,7 +8,6 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.heritage import Heritage
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
     ANY,
@@ -27,6 +26,48 @@ from migrate.source.flow.values import (
     Value,
 )
 from migrate.source.syntax.node_index import dotted
+
+#: A predicate over class definitions.
+Kind = Callable[[cst.ClassDef], bool]
+
+
+class Heritage:
+    """Runs actions only for classes with a property, of their own or of a base.
+
+    Few have it, while each class may have thousands of instances: it is computed once per class.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._graph = program.graph
+        self._signs: dict[tuple[Class, Kind], Variable] = {}
+
+    def once(self, cls: Class, kind: Kind, act: Callable[[], None]) -> None:
+        """Call `act` once if the predicate holds for the class or any of its base classes."""
+        self._graph.watch(self._sign(cls, kind), lambda _: act())
+
+    def bases(self, cls: Class) -> list[Variable]:
+        """Return the variables of the base class expressions."""
+        assert isinstance(cls.node, cst.ClassDef)
+        return [self._program.moved(base.value) for base in cls.node.bases]
+
+    def each_base(self, cls: Class, act: Callable[[Class], None]) -> None:
+        """Call `act` with each base class that the program defines."""
+        for variable in self.bases(cls):
+            self._graph.watch_kind(variable, Class, act)
+
+    def _sign(self, cls: Class, kind: Kind) -> Variable:
+        """Return a variable that is non-empty if the predicate holds for the class or a base of it."""
+        found = self._signs.get((cls, kind))
+        if found is not None:
+            return found
+        sign = self._signs[cls, kind] = Variable()
+        assert isinstance(cls.node, cst.ClassDef)
+        if kind(cls.node):
+            self._graph.put(sign, self._program.none)
+        self.each_base(cls, lambda base: self._graph.edge(self._sign(base, kind), sign))
+        return sign
+
 
 #: The largest number of dots in an external name, so that `x = x.next` reaches a fixed point.
 _DEEPEST = 12

@@ -48,7 +48,7 @@ def verdict(file: Path) -> dict[str, Any]:
     """
     from rewriter.graph.files import read_message
     from rewriter.offline.imports import imported
-    from rewriter.plan.lines import bound_of, growth_lines
+    from rewriter.plan.growth_lines import bound_of, growth_lines
     from rewriter.rewrite_graph import rewrite
 
     with imported(read_message(file)) as graph:

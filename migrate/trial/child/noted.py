@@ -89,7 +89,8 @@ class Noted:
         }
 
     def _moved(self) -> dict[str, Any]:
-        from rewriter.plan.lines import growth_lines, stay_lines
+        from rewriter.plan.growth_lines import growth_lines
+        from rewriter.plan.lines import stay_lines
 
         installed = self.installed
         stays = installed.stay.values()
@@ -105,7 +106,7 @@ class Noted:
 
 
 def _table(table: Any) -> dict[str, Any]:
-    from rewriter.plan.lines import bound_of
+    from rewriter.plan.growth_lines import bound_of
 
     return {
         "name": table.name,

@@ -15,7 +15,8 @@ from rewriter.analysis.candidates import find_tables
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import GraphView
 from rewriter.plan.datasets import find_wide
-from rewriter.plan.lines import bound_of, growth_lines, stay_lines
+from rewriter.plan.growth_lines import bound_of, growth_lines
+from rewriter.plan.lines import stay_lines
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Region
 from tests.support.rewriter.models import build
 
