@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.report.words import number
 from migrate.trial.result import Stay, Trial, are_equal, losses_of, tables_of, time_of
 from migrate.trial.running import BLOCK, Ended, cannot_train, run_alone, run_both
 
@@ -40,6 +41,7 @@ def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> T
         verdict = "equal"
     else:
         verdict, proof = _proved(command, scratch, steps, tables)
+        notes += [_repeated(command, scratch, steps, original)] if verdict == "not compared" and losses else []
     # Lookups of Keras layers are in no graph of a session, and are not counted.
     if verdict not in ("stops", "differs") and any(one["lookups"] for one in moved.data.get("tables", ())):
         counted = _counted(command, scratch, steps, tables, moved)
@@ -71,6 +73,21 @@ def _counted(command: Sequence[str], scratch: Path, steps: int, tables: Any, mov
     # Ids that datasets compute could not be fetched as they were before.
     install = {"tables": tables, "settings": settings, "move_ids": False}
     return run_alone(command, scratch, "counted", steps, install)
+
+
+def _repeated(command: Sequence[str], scratch: Path, steps: int, original: Ended) -> str:
+    """Run the unchanged program again; return whether it differs from itself where no proof tells more."""
+    losses = losses_of(original, run_alone(command, scratch, "again", steps, None))
+    if are_equal(losses):
+        return (
+            "the unchanged program has the same losses when it runs again, so the difference comes with the tables; "
+            "let `migrate verify` say where it begins"
+        )
+    worst = number(max((one.largest for one in losses), default=0.0))
+    return (
+        f"the unchanged program differs from itself by up to {worst} when it runs again: it reads other data or draws "
+        "other numbers each time; let it read its data in one process, and try again"
+    )
 
 
 def _proved(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> tuple[str, str]:

@@ -39,7 +39,7 @@ def headline(trial: Trial) -> str:
     if trial.verdict == "differs":
         return "not yet: with tables the program computes something else"
     if trial.verdict == "not compared":
-        return f"compare the losses yourself: {moved} were tried, and no proof was possible"
+        return f"not known whether it trains the same: {moved} were tried, and the losses cannot be compared"
     return f"yes, it trains the same; {moved} {_balance(trial)}"
 
 

@@ -118,10 +118,26 @@ def test_a_proof_decides_where_losses_part(
     proof = side(LOSSES, proofs=proofs)
     proof.data["faults"] = faults
     parted = [one + 0.1 for one in LOSSES]
-    found = ran(monkeypatch, side(LOSSES), side(parted, **MOVED), proof=proof, counted=COUNTED)
+    found = ran(monkeypatch, side(LOSSES), side(parted, **MOVED), proof=proof, again=side(LOSSES), counted=COUNTED)
     assert (found.verdict, found.differs) == (verdict, verdict == "differs")
     assert text in " ".join(to_text(found).split())
     assert Page(to_html(found)).values("role")
+
+
+@pytest.mark.parametrize(
+    ("by", "text"),
+    [
+        (0.2, "the unchanged program differs from itself by up to 0.167"),
+        (0.0, "the unchanged program has the same losses when it runs again, so the difference comes with the tables"),
+    ],
+)
+def test_where_nothing_is_proven_the_program_is_compared_with_itself(
+    monkeypatch: pytest.MonkeyPatch, by: float, text: str
+) -> None:
+    parted = side([one + 0.1 for one in LOSSES], **MOVED)
+    again = side([one * (1.0 + by) for one in LOSSES])
+    found = ran(monkeypatch, side(LOSSES), parted, proof=side(LOSSES), again=again, counted=COUNTED)
+    assert found.verdict == "not compared" and text in " ".join(to_text(found).split())
 
 
 def test_a_program_without_tables_has_nothing_to_gain(monkeypatch: pytest.MonkeyPatch) -> None:
