@@ -105,8 +105,8 @@ def checkpoint(
         return
     if report is None:
         raise MigrateError(
-            f"{old}: its tables are not known; give --report FILE, which `migrate convert --report FILE` writes, or for "
-            "a Paddle model --converted FOLDER"
+            f"{old}: its tables are not known; give --report FILE, which `migrate convert --report FILE` writes, or "
+            "for a Paddle model --converted FOLDER"
         )
     if data is not None:
         raise MigrateError(f"--data {data}: is for a Paddle model; give --converted FOLDER, too")

@@ -32,7 +32,7 @@ def test_a_table_has_the_name_of_its_variable(case: str) -> None:
 
 def test_slots_averages_and_parts_of_tables_are_no_variables(tmp_path: Path) -> None:
     alike = ["user", "user/Adagrad", "train/user/Adam_1", "user/ExponentialMovingAverage", "user/kernel-values"]
-    shapes = {**dict.fromkeys(alike, [3, 2]), "user/bias": [3], "step": [], "item": [0, 2], "item-keys": [5]}
+    shapes = {**{name: [3, 2] for name in alike}, "user/bias": [3], "step": [], "item": [0, 2], "item-keys": [5]}
     shapes |= {"item-values": [5, 2], "item-slots": [5, 2], "item-meta": [6], "old-values": [3, 2]}
     write_bundle(tmp_path / "saved", {name: np.zeros(shape, np.float32) for name, shape in shapes.items()})
     assert sorted(own_variables(Bundle(tmp_path / "saved"))) == ["old-values", "step", "user", "user/bias"]
