@@ -34,6 +34,13 @@ _LOADED = (
 _MAY_READ_ALL = (1, 2)
 _DROP = 24  #: PR_CAPBSET_DROP: for programs that the process starts
 _CAPABILITIES = 0x20080522  #: _LINUX_CAPABILITY_VERSION_3
+#: A program of one table, all of which converts.
+GOOD = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n"
+    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
+)
 
 
 def invoked(*arguments: str | Path) -> tuple[int, str, str]:

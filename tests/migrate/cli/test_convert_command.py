@@ -12,14 +12,9 @@ import pytest
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from tests.support import forking
+from tests.support.command import GOOD
 from tests.support.paths import ROOT
 
-GOOD = (
-    "import tensorflow.compat.v1 as tf\n"
-    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
-    "e = tf.nn.embedding_lookup(W, ids)\n"
-    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
-)
 KEPT = GOOD + "s = tf.cond(f, lambda: tf.matmul(u, W), lambda: u)\n"
 
 

@@ -14,15 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Done, asleep, migrate
+from tests.support.command import GOOD, Done, asleep, migrate
 from tests.support.paths import ROOT
 
-GOOD = (
-    "import tensorflow.compat.v1 as tf\n"
-    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
-    "e = tf.nn.embedding_lookup(W, ids)\n"
-    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
-)
 FILES = {
     "good.py": GOOD.encode(),
     "binary.py": bytes(range(256)) * 9,

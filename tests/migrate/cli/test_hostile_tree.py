@@ -14,15 +14,9 @@ import pytest
 from migrate.report.model import Report
 from migrate.report.serialize import to_json
 from migrate.source.files.journal import FORMAT, digest
-from tests.support.command import Done, migrate
+from tests.support.command import GOOD, Done, migrate
 from tests.support.paths import ROOT
 
-GOOD = (
-    "import tensorflow.compat.v1 as tf\n"
-    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
-    "e = tf.nn.embedding_lookup(W, ids)\n"
-    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
-)
 DOUBT = GOOD.replace("(e)", "(tf.reduce_sum(e) + tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0))")
 VICTIM = b"# rc\nalias ls=ls\n"
 EVIL = b"# rc\nEVIL\nalias ls=ls\n"

@@ -14,13 +14,8 @@ from migrate.source.files import revert
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.journal import PLACE, Journal, bytes_of, text_of
 from migrate.source.files.revert import RegionChanged, undo
+from tests.support.command import GOOD
 
-GOOD = (
-    "import tensorflow.compat.v1 as tf\n"
-    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
-    "e = tf.nn.embedding_lookup(W, ids)\n"
-    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
-)
 ODD = {
     "plain.py": GOOD.encode(),
     "crlf.py": b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode(),
