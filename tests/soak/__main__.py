@@ -93,7 +93,6 @@ PARTS = {
                 *_PYTEST,
                 "--hypothesis-profile=long",
                 "tests/migrate/source/test_fuzz.py",
-                "tests/migrate/source/paddle/test_random_trees.py",
                 "tests/property",
             )
         ],
