@@ -146,14 +146,17 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
     pair = Comparer(followed(single, follows), moved)
     if pair.trains() and all(c.verdict != "differs" for c in pair.comparisons()):
         return {"verdict": "equal", "reason": ""}
-    return _proven(folder, out)
+    gradients = [each for batch in single.passes for each in batch.gradients.values() if each is not None]
+    finite = all(np.isfinite(each[1] if isinstance(each, tuple) else each).all() for each in gradients)
+    return _proven(folder, out, finite)
 
 
-def _proven(folder: Path, out: Path) -> dict[str, Any]:
+def _proven(folder: Path, out: Path, finite: bool) -> dict[str, Any]:
     """Return what `migrate verify` says, for mutants of which float32 alone does not tell that they are equal.
 
     A mutant is `degenerate` where the original itself does not determine its gradients, or has none, on any batch; or
-    where they are NaN, as those of a product with a zero are in Paddle.
+    where they are NaN, as those of a product with a zero are in Paddle. The runtime updates no row by a NaN, and says
+    so; that counts where the original's gradients are not `finite`, either.
     """
     from migrate.errors import MigrateError
     from migrate.verify.paddle.trainer.folder import verify
@@ -162,7 +165,7 @@ def _proven(folder: Path, out: Path) -> dict[str, Any]:
     try:
         found = verify(str(folder), str(out), None, Settings(steps=2, batches=1)).comparisons
     except MigrateError as error:
-        if "cannot be drawn" in str(error):
+        if "cannot be drawn" in str(error) or (not finite and "has a NaN or an infinity" in str(error)):
             return {"verdict": "degenerate", "reason": str(error)}
         raise
     for verdict, wanted in (("DIFFERS", {"differs"}), ("degenerate", {"undetermined", "zero"})):
@@ -193,7 +196,7 @@ def tried(name: str, files: dict[str, str], scratch: Path) -> dict[str, Any]:
         try:
             result = judged(folder, names, out)
         except BaseException as error:
-            result = {"verdict": "EXCEPTION", "reason": "".join(traceback.format_exception(error))[-800:]}
+            result = {"verdict": "EXCEPTION", "reason": f"{str(error)[:300]} {traceback.format_exc()[-500:]}"}
         told.write_text(json.dumps(result))
         os._exit(0)
     status = os.waitpid(child, 0)[1]
