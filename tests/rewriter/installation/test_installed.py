@@ -72,7 +72,7 @@ def test_sessions_of_a_server_share_tables_until_the_one_that_started_them_ends(
                 second.run(model.step, {model.ids: [2]})
                 rows = first.run(model.w)
                 np.testing.assert_array_equal(second.run(model.w), rows)
-            with pytest.raises(tf.errors.InvalidArgumentError, match="run the init op or restore a checkpoint"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="run the init op, or restore a checkpoint"):
                 second.run(model.out, {model.ids: [1]})
             second.run(v1.global_variables_initializer())
             assert second.run(model.out, {model.ids: [1]}) == 2
