@@ -183,6 +183,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("also `[W]`", f"{SETUP}{LOOKUP}loss += tf.reduce_sum(tf.gather(W, ids))\n{STEP}"),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=1.0)")),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=norm)")),
+        ("embedding_lookup_unique", lookup("tf.contrib.layers.embedding_lookup_unique(W, ids)")),
         ("[a, b]", _lookups('tf.nn.embedding_lookup([a, c], ids, partition_strategy="div")')),
         (
             "partition_strategy",
