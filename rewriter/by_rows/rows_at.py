@@ -196,6 +196,14 @@ class RowsAt:
         inner = axis - (along < axis)
         return copied(tensor.op, [self.at(one, inner, place) for one in tensor.op.inputs]).outputs[0]
 
+    def _split(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
+        op, inputs = tensor.op, list(tensor.op.inputs)
+        whole, along = (0, 2) if op.type == "SplitV" else (1, 0)
+        if int(constant(inputs[along])) % (tensor.shape.rank or 1) == axis:
+            raise NotByRows(op)
+        inputs[whole] = self.at(inputs[whole], axis, place)
+        return copied(op, inputs).outputs[tensor.value_index]
+
     def _sliced(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         operand, begin, _ = tensor.op.inputs
         first, size = [int(one) for one in constant(begin)], tensor.shape.as_list()
@@ -281,6 +289,8 @@ RULES: dict[str, _Rule] = {
     "BroadcastTo": RowsAt._broadcast,
     "ConcatV2": RowsAt._joined,
     "Pack": RowsAt._stacked,
+    "Split": RowsAt._split,
+    "SplitV": RowsAt._split,
     "Slice": RowsAt._sliced,
     "StridedSlice": RowsAt._cut,
     "StridedSliceGrad": RowsAt._cut_gradient,

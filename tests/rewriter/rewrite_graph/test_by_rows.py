@@ -41,6 +41,8 @@ _FORMS: dict[str, Form] = {
     "turned twice": lambda table: tf.transpose(tf.transpose(table) * 2.0),
     "beside itself": lambda table: tf.concat([table, table * 2.0], 1),
     "columns": lambda table: table[:, :3] * 2.0,
+    "the product of two halves": lambda table: tf.multiply(*tf.split(table, 2, 1)),
+    "one of its two parts": lambda table: tf.split(table, [3, -1], 1)[0] * 2.0,
 }
 
 
