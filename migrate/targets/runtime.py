@@ -8,7 +8,9 @@ from migrate.targets.base import Effect, Follows, Function, Hook, Spelling, Tabl
 from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
-OPTIMIZERS = ("adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_adam", "momentum", "rmsprop")
+OPTIMIZERS = (
+    "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_adam", "momentum", "proximal_adagrad", "rmsprop",
+)  # fmt: skip
 HOMES = {
     "rewriter": ("GraphModifierHook",),
     "runtime": (

@@ -50,7 +50,13 @@ UPDATE_RULES: dict[int, UpdateRule] = {
         18 + count: UpdateRule(f"composed_{count}", tuple(f"slot_{n}" for n in range(count)), "a composed step")
         for count in range(1, 5)
     },
-    23: UpdateRule("proximal_adagrad", ("accumulator",), "proximal Adagrad", (), "ProximalAdagrad"),
+    23: UpdateRule(
+        "proximal_adagrad",
+        ("accumulator",),
+        "proximal Adagrad",
+        ("ProximalAdagradOptimizer",),
+        "ProximalAdagrad",
+    ),
     24: UpdateRule("proximal_sgd", (), "proximal gradient descent"),
     25: UpdateRule(
         "adagrad_da",

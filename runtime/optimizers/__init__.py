@@ -16,6 +16,7 @@ from runtime.optimizers import (
     lazy_adam,
     lazy_adam_by_addr,
     momentum,
+    proximal_adagrad,
     rmsprop,
 )
 from runtime.optimizers import synchronized as _synchronized  # noqa: F401 - importing extends SyncReplicasOptimizer
@@ -36,5 +37,6 @@ __all__ = [
     "lazy_adam",
     "lazy_adam_by_addr",
     "momentum",
+    "proximal_adagrad",
     "rmsprop",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.optimizers import lazy_adam
-from runtime.optimizers._keras import KerasTableOptimizer
+from runtime.optimizers.keras_sgd import KerasTableOptimizer
 
 
 def create_hash_optimizer(

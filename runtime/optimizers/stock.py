@@ -39,6 +39,15 @@ def _adagrad(optimizer: Any) -> Form:
     return Form("adagrad", [optimizer._learning_rate_tensor, 0.0], (float(start),))
 
 
+def _proximal_adagrad(optimizer: Any) -> Form:
+    numbers = [
+        optimizer._learning_rate_tensor,
+        optimizer._l1_regularization_strength_tensor,
+        optimizer._l2_regularization_strength_tensor,
+    ]
+    return Form("proximal_adagrad", numbers, (float(optimizer._initial_accumulator_value),))
+
+
 def _adam(optimizer: Any) -> Form:
     powers = optimizer._get_beta_accumulators()
     numbers = [optimizer._lr_t, *powers, optimizer._beta1_t, optimizer._beta2_t, optimizer._epsilon_t]
@@ -79,6 +88,7 @@ FORMS: Mapping[type, Callable[[Any], Form]] = {
     _v1.GradientDescentOptimizer: _gradient_descent,
     _v1.MomentumOptimizer: _momentum,
     _v1.AdagradOptimizer: _adagrad,
+    _v1.ProximalAdagradOptimizer: _proximal_adagrad,
     _v1.AdamOptimizer: _adam,
     _v1.FtrlOptimizer: _ftrl,
     _v1.RMSPropOptimizer: _rmsprop,

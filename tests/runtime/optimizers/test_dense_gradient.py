@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import runtime
 from runtime.compat import deeprec
-from runtime.optimizers import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, rmsprop
+from runtime.optimizers import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, proximal_adagrad, rmsprop
 
 v1: Any = tf.compat.v1
 RULES: dict[str, tuple[Any, Any]] = {
@@ -28,6 +28,10 @@ RULES: dict[str, tuple[Any, Any]] = {
     "ftrl": (
         v1.train.FtrlOptimizer(0.3, l1_regularization_strength=0.02, l2_regularization_strength=0.01),
         ftrl.create_hash_optimizer(0.3, l1_regularization_strength=0.02, l2_regularization_strength=0.01),
+    ),
+    "proximal": (
+        v1.train.ProximalAdagradOptimizer(0.3, 0.2, 0.02, 0.01),
+        proximal_adagrad.create_hash_optimizer(0.3, 0.2, 0.02, 0.01),
     ),
     "adadelta": (v1.train.AdadeltaOptimizer(1.0, 0.9), adadelta.create_hash_optimizer(1.0, 0.9)),
     "adagrad": (v1.train.AdagradOptimizer(0.3), adagrad.create_hash_optimizer(0.3, 0.1)),

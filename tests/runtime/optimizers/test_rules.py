@@ -17,6 +17,7 @@ from runtime.optimizers import (
     gradient_descent,
     lazy_adam,
     momentum,
+    proximal_adagrad,
     rmsprop,
 )
 from tests.support.runtime.tables import make_table, rows_of, session
@@ -54,6 +55,7 @@ pytestmark = pytest.mark.usefixtures("graph")
         (rmsprop, {"learning_rate": 0.1, "decay": -0.1}, "`decay` is less than 0"),
         (rmsprop, {"learning_rate": 0.1, "centered": None}, "type of para `centered`"),
         (adadelta, {"rho": 2.0}, "`rho` is bigger than 1"),
+        (proximal_adagrad, {"learning_rate": 0.1, "l1_regularization_strength": -1.0}, "is less than 0"),
         (adagrad_decay, {"learning_rate": 0.1, "global_step": 5}, "`global_step` must be an integer scalar"),
         (ftrl, {"learning_rate": 0.0}, "`learning_rate` is less than or equal to 0: .* FTRL divides by it"),
         (ftrl, {"learning_rate": 0.1, "learning_rate_power": 0.1}, "`learning_rate_power` is bigger than 0"),

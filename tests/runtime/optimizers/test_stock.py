@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import optimizers
-from runtime.optimizers import adadelta, adagrad, ftrl, gradient_descent, momentum, rmsprop
+from runtime.optimizers import adadelta, adagrad, ftrl, gradient_descent, momentum, proximal_adagrad, rmsprop
 from tests.support.runtime.tables import make_table, rows_of, session
 
 _ROWS, _STEPS = 20, 30
@@ -75,6 +75,8 @@ _FTRL = {"initial_accumulator_value": 0.2, "l1_regularization_strength": 0.3, "l
         (ftrl, "Ftrl", {**_FTRL, "l2_shrinkage_regularization_strength": 0.02}),
         (ftrl, "Ftrl", {**_FTRL, "learning_rate_power": -0.7, "beta": 0.1}),
         (ftrl, "Ftrl", {"learning_rate_power": 0.0}),
+        (proximal_adagrad, "ProximalAdagrad", {}),
+        (proximal_adagrad, "ProximalAdagrad", {"l1_regularization_strength": 0.3, "l2_regularization_strength": 0.05}),
         (adadelta, "Adadelta", {}),
         (adadelta, "Adadelta", {"rho": 0.8, "epsilon": 1e-4}),
     ],

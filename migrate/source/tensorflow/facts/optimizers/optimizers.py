@@ -83,6 +83,12 @@ STOCK = {
     ),
     "contrib.opt.LazyAdamOptimizer": Stock("lazy_adam", _ADAM, IdleRows.LEFT, _RATE, counts=True),
 }
+#: The counterparts of those with `zeros` where the target has them, and they need not be zero.
+WITHOUT_ZEROS = {
+    "train.ProximalAdagradOptimizer": Stock(
+        "proximal_adagrad", ("learning_rate", "initial_accumulator_value", *_L1_L2, *_LAST), IdleRows.REPLAYED
+    ),
+}
 #: Arguments that do not affect what the optimizer computes.
 NOT_CARRIED = {"use_locking", "name", "accum_name", "linear_name"}
 OPTIMIZER = re.compile(
@@ -99,11 +105,12 @@ class OptimizerCall:
     #: the arguments carried over to the optimizer of the tables
     arguments: dict[str, cst.BaseExpression] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()  #: the arguments that only the dense optimizer gets
+    without_zeros: bool = False  #: the target has a counterpart whatever the `zeros` are
 
     @property
     def stock(self) -> Stock:
         """What is known about this class."""
-        return STOCK[self.name]
+        return (WITHOUT_ZEROS if self.without_zeros else STOCK)[self.name]
 
 
 @dataclass
@@ -166,13 +173,17 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Optim
     if bound is None or partials(file, call.func):
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
         return OptimizerCall(call, name)
-    stock = STOCK[name]
+    whole = WITHOUT_ZEROS.get(name)
+    without_zeros = whole is not None and whole.module in file.target.optimizers(file.switches)
+    stock = whole if whole is not None and without_zeros else STOCK[name]
     for zero in stock.zeros:
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
             optimizer.blockers.append(_foreign(file, call, name))
     left = {*NOT_CARRIED, *stock.zeros}
     carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
-    return OptimizerCall(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
+    return OptimizerCall(
+        call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}), without_zeros=without_zeros
+    )
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

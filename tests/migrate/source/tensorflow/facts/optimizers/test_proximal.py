@@ -1,4 +1,4 @@
-"""The proximal optimizers: without their regularization they are Adagrad and gradient descent, also among others."""
+"""The proximal optimizers: without their regularization they are Adagrad and gradient descent, for other SDKs too."""
 
 from __future__ import annotations
 
@@ -14,16 +14,26 @@ LOSS = "loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(W, ids) * b - 0.2)
 ADAGRAD, DESCENT = "tf.train.ProximalAdagradOptimizer(0.1", "tf.train.ProximalGradientDescentOptimizer(0.1"
 
 
-@pytest.mark.parametrize("made", [f"{ADAGRAD}, 0.3)", f"{DESCENT}, l1_regularization_strength=0.0)"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"{ADAGRAD}, 0.3)",
+        f"{ADAGRAD}, 0.3, 0.01, l2_regularization_strength=0.02)",
+        f"{DESCENT}, l1_regularization_strength=0.0)",
+    ],
+)
 def test_they_train_as_before(made: str) -> None:
     compare(HEAD + MADE + LOSS + TRAIN.replace("tf.train.AdagradOptimizer(0.1)", made))
 
 
 def test_their_regularization_moves_all_rows_toward_zero() -> None:
-    text = HEAD + MADE + LOSS + f"op = {ADAGRAD}, l1_regularization_strength=l1).minimize(loss)\n"
+    text = HEAD + MADE + LOSS + f"op = {DESCENT}, l1_regularization_strength=l1).minimize(loss)\n"
     assert "no table optimizer computes the same" in reasons(converted(text, assume=True))
     assert converted("l1 = 0\n" + text).changed
     assert not converted("l1 = 0.01\n" + text, assume=True).changed
+    adagrad = text.replace(DESCENT, ADAGRAD)
+    assert converted(adagrad).changed
+    assert not converted(adagrad, target="deeprec").changed
 
 
 def test_a_table_that_no_assumption_frees_is_not_said_to_need_one() -> None:
