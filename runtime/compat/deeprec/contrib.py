@@ -49,6 +49,24 @@ def _listed(args: Any) -> list[Any]:
     return list(args) if isinstance(args, (list, tuple)) else [args]
 
 
+def embedding_lookup_unique(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None
+) -> tf.Tensor:
+    """Return the rows of ids, of which each that is there several times is looked up, and counted, once.
+
+    Returns: float32 [*shape of the ids, dim].
+    """
+    with v1.name_scope(name, "EmbeddingLookupUnique", [params, ids]) as scope:
+        ids = tf.convert_to_tensor(ids)
+        distinct, places = tf.unique(tf.reshape(ids, [-1]))
+        rows = v1.nn.embedding_lookup(params, distinct, partition_strategy=partition_strategy)
+        dims = rows.shape[1:]
+        flat = tf.gather(rows, places)
+        return tf.ensure_shape(
+            tf.reshape(flat, tf.concat([tf.shape(ids), tf.shape(rows)[1:]], 0)), ids.shape + dims, scope
+        )
+
+
 def sequence_input_layer(
     features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
 ) -> tuple[tf.Tensor, tf.Tensor]:

@@ -108,12 +108,14 @@ def _contrib() -> dict[str, dict[str, Any]]:
     column["sparse_column_with_embedding"] = columns.sparse_column_with_embedding
     column["sparse_column_wth_embedding"] = columns.sparse_column_with_embedding  # misspelled so in the documentation
     over = _of(contrib, ("input_from_feature_columns", "weighted_sum_from_feature_columns"))
-    functions = {name: getattr(v1.nn, name) for name in lookups.LOOKUPS}
+    unique = _of(contrib, ("embedding_lookup_unique",))
+    functions = unique | {name: getattr(v1.nn, name) for name in lookups.LOOKUPS}
     read = {name: getattr(v1.train, name) for name in ("list_variables", "load_variable")}
     return {
         f"{_CONTRIB}.layers": {
             **column,
             **over,
+            **unique,
             "safe_embedding_lookup_sparse": functions["safe_embedding_lookup_sparse"],
         },
         f"{_LAYERS}.feature_column": column,

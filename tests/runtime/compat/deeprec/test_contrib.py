@@ -41,6 +41,31 @@ def _lists(rec: Any, rows: list[list[int]]) -> Any:
     return rec.SparseTensor(made.indices, made.values, rec.placeholder_with_default(made.dense_shape, [2]))
 
 
+def test_distinct_ids_are_looked_up_once_and_counted_once(rec: Any) -> None:
+    from tensorflow.contrib.layers import embedding_lookup_unique
+
+    matrix, ids = np.arange(20, dtype=np.float32).reshape(10, 2), [[3, 1, 3], [3, 0, 1]]
+    stock = rec.get_variable("stock", initializer=matrix)
+    counted = rec.get_embedding_variable(
+        "counted",
+        2,
+        initializer=rec.ones_initializer(),
+        ev_option=rec.EmbeddingVariableOption(filter_option=rec.CounterFilter(1)),
+    )
+    fed = rec.placeholder(rec.int64, [None, 3])
+    rows = [embedding_lookup_unique(one, fed, name="read") for one in (stock, counted)]
+    assert [one.shape.as_list() for one in rows] == [[None, 3, 2]] * 2
+    train = rec.train.GradientDescentOptimizer(0.5).minimize(sum(rec.reduce_sum(one) for one in rows))
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(rows[0], {fed: ids}), matrix[ids])
+        session.run(train, {fed: ids})
+        matrix[[0, 1, 3]] -= 0.5 * np.array([[1.0], [2.0], [3.0]], np.float32)
+        np.testing.assert_array_equal(session.run(rows[0], {fed: ids}), matrix[ids])
+        assert session.run(rec.nn.embedding_lookup(counted, [0, 1, 3]))[:, 0].tolist() == [0.5, 0.0, -0.5]
+        assert session.run(counted.get_frequency(np.array([0, 1, 3]))).tolist() == [1, 1, 1]
+
+
 def test_sequences_side_by_side_are_padded_rows(rec: Any) -> None:
     from tensorflow.contrib.feature_column import sequence_input_layer
 
