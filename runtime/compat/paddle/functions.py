@@ -44,12 +44,6 @@ def unique(
     return (tf.constant(parts[0]), *numbers) if numbers else tf.constant(parts[0])
 
 
-def masked_fill(x: Any, mask: Any, value: Any, name: str | None = None) -> tf.Tensor:
-    """Return the elements with a value in the place of those that a mask chooses."""
-    x = functional.to_tensor(x, stop_gradient=False)
-    return tf.where(mask, tf.cast(functional.to_tensor(value, stop_gradient=False), x.dtype), x)
-
-
 def bincount(x: Any, weights: Any = None, minlength: int = 0, name: str | None = None) -> tf.Tensor:
     """Return how often each number from 0 is there, or the sums of the weights of its places."""
     counts = np.bincount(np.asarray(x), None if weights is None else np.asarray(weights), minlength)
@@ -125,8 +119,7 @@ def require_elements(value: tf.Tensor) -> None:
 
 #: Functions that tensors have as methods, too.
 METHODS: dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (unique, masked_fill, bincount, is_floating_point, is_integer, is_empty, rank)
+    function.__name__: function for function in (unique, bincount, is_floating_point, is_integer, is_empty, rank)
 }
 #: Functions of the module `paddle` alone.
 TOP: dict[str, Callable[..., Any]] = {function.__name__: function for function in (tolist, batch, set_default_dtype)}

@@ -136,6 +136,15 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return tf.where(_true(condition), x, y)
 
 
+def masked_fill(x: Any, mask: Any, value: Any, name: str | None = None) -> tf.Tensor:
+    """Return `value`, a number or a tensor, where the bool mask is true, and x elsewhere; all broadcast."""
+    x, mask = tensor(x), tensor(mask)
+    if is_number(value):
+        return tf.where(mask, tf.cast(value, x.dtype), x)
+    x, value = promoted(x, tensor(value), "+")
+    return tf.where(mask, value, x)
+
+
 __all__ = [
     "allclose",
     "bitwise_and",
@@ -153,6 +162,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "masked_fill",
     "not_equal",
     "where",
 ]

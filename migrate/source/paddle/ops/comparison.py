@@ -16,7 +16,7 @@ from migrate.source.paddle.ops.shapes import (
     tensor,
     truth,
 )
-from migrate.source.paddle.ops.spec import Arguments, Form, Op
+from migrate.source.paddle.ops.spec import Arguments, Form, Op, method
 
 
 def _comparison(name: str, tf: str) -> Op:
@@ -73,6 +73,19 @@ def _equal_shapes(bound: Arguments) -> bool:
     return _choices(bound) and len(shapes) == 1 and None not in (next(iter(shapes)) or (None,))
 
 
+def _filled(bound: Arguments) -> Tensor:
+    x, mask, value = tensor(bound["x"]), tensor(bound["mask"]), bound["value"]
+    if mask.dtype not in (None, "bool"):
+        raise Refuse(f"the mask is {mask.dtype}, not bool")
+    if isinstance(value, Tensor):
+        return Tensor(broadcast(x.shape, mask.shape, value.shape), promoted(x, value))
+    return Tensor(broadcast(x.shape, mask.shape), x.dtype)
+
+
+def _float_in_float32(bound: Arguments) -> bool:
+    return tensor(bound["x"]).dtype == "float32" and isinstance(bound["value"], float)
+
+
 OPS: tuple[Op, ...] = (
     *(_comparison(name, name) for name in ("equal", "not_equal", "greater_equal", "less_equal")),
     _comparison("greater_than", "greater"),
@@ -105,4 +118,5 @@ OPS: tuple[Op, ...] = (
         ),
         ("where",),
     ),
+    method("masked_fill(x, mask, value, name=None)", _filled, "tf.where_v2(mask, value, x)", _float_in_float32),
 )
