@@ -95,8 +95,9 @@ def by_noise(
     `noise` is by how much the gradient changes when weights change by one unit in the last place. A difference that is
     about as small is equal. If float64 leaves nothing of the gradient, all of it is noise, as of a bias that a softmax
     cancels out. Noise that leaves no two digits must be small beside `largest`, the largest element of the gradients
-    of all weights; else the gradient is `undetermined`, if it is so by its noise in float64, `wide`, as well: one that
-    float64 determines breaks a tie by chance in float32 alone, or one of the programs is wrong.
+    of all weights. Else the gradient is `undetermined` if it is so by its noise in float64, `wide`, as well, or if it
+    is nothing but noise in float32, and next to nothing in float64. Any other one that float64 determines breaks a tie
+    by chance in float32 alone, or one of the programs is wrong.
     """
     if result.verdict not in ("differs", "undetermined") or not np.isfinite(result.max_abs):
         return result, True

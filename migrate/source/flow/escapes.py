@@ -144,7 +144,7 @@ class Escapes:
             self._open_named(site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
-        if self._is_tame(callee):
+        if self._is_non_mutating(callee):
             self._share(arguments, site)
         else:
             for one in arguments:
@@ -194,7 +194,7 @@ class Escapes:
             if self.program.is_new(("handed", one.variable)):
                 self.graph.watch(one.variable, lambda value: self.open(value, reason))
 
-    def _is_tame(self, callee: Value) -> bool:
+    def _is_non_mutating(self, callee: Value) -> bool:
         """True for library code that does not modify the lists and objects that it receives."""
         value = callee
         while isinstance(value, Member | Result):
