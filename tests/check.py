@@ -1,4 +1,5 @@
-"""The inner loop, `make check`: ruff, clang-format and mypy, then the tests of what was changed, all within a minute.
+"""The inner loop, `make check`: ruff, clang-format, mypy and the tests that read all files, then the tests of what was
+changed, all within a minute.
 
 What was changed is what git says: not committed and new files, else the last commit, `--since REV` all since then.
 Tests are asked in this order until their time is up: test files that were changed themselves, those that mirror a
@@ -24,6 +25,8 @@ FILES = ROOT / "tests" / "files.tsv"
 #: Changes of modules, and the test that noticed each.
 NOTICED = ROOT / "tests" / "mutants" / "results.tsv"
 _UNKNOWN = 3.0
+#: Tests that read all files, for what any change may break; they take seconds.
+_OF_ALL = ("tests/test_names.py", "tests/test_layout.py", "tests/docs/test_style.py", "tests/docs/test_verdicts.py")
 _CPP = (".cc", ".h")
 #: Files that all tests depend on: they are no reason to run each one.
 _EVERYONES = ("tests/conftest.py", "tests/__init__.py", "setup.cfg")
@@ -139,6 +142,7 @@ def _static(names: Sequence[str]) -> Iterable[Sequence[str]]:
     native = [name for name in names if name.endswith(_CPP)]
     if native:
         yield ("clang-format", "--dry-run", "-Werror", *native)
+    yield ("pytest", "--quiet", *_OF_ALL)
 
 
 def _tests(files: Sequence[str], seconds: float) -> int:
