@@ -33,7 +33,7 @@ from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing_extensions import Unpack
 
     from migrate.report.model import Finding, Report
     from migrate.source.settings.options import Given

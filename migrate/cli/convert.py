@@ -37,7 +37,8 @@ from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Unpack
+
+    from typing_extensions import Unpack
 
     from migrate.report.model import Report
     from migrate.source.driver.run import Converted

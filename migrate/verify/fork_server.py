@@ -153,7 +153,7 @@ def _become(arguments: list[str], environment: Mapping[str, str], folder: str, o
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = [worker.__file__, *arguments]
-    if not sys.flags.safe_path:
+    if not getattr(sys.flags, "safe_path", False):  # Python 3.10 has no such flag
         sys.path[0] = folder
     tempfile.tempdir = None
 

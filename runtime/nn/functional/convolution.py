@@ -112,7 +112,8 @@ def _plain(x: tf.Tensor, kernel: tf.Tensor, stride: list[int], dilation: list[in
         return tf.nn.convolution(x, kernel, strides=stride, padding="VALID")
     # TensorFlow has no kernel for both: outputs between the strides are left out afterwards.
     dense = tf.nn.convolution(x, kernel, padding="VALID", dilations=dilation)
-    return dense if max(stride) == 1 else dense[(slice(None), *(slice(None, None, step) for step in stride))]
+    kept = (slice(None), *(slice(None, None, step) for step in stride))
+    return dense if max(stride) == 1 else dense[kept]
 
 
 def _check_channels(channels: int | None, weight: tf.TensorShape, groups: int) -> None:
