@@ -23,6 +23,9 @@ from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.checkpoint.warm_start_rows import is_replaced
 from runtime.table.anchor import GraphAnchor, no_variable
 
+#: How TensorFlow says that a checkpoint has no such key, also one of objects.
+_LACKS = re.compile("not found in checkpoint|not in the checkpoint")
+
 
 def _explain(graph: tf.Graph | None, items: Sequence[Any], path: str, message: str) -> str | None:
     """Return why a Saver of these items cannot restore a checkpoint, if tables are the reason; else None."""
@@ -33,7 +36,7 @@ def _explain(graph: tf.Graph | None, items: Sequence[Any], path: str, message: s
     # A table that replaced a variable reads it, too.
     read = [item.table.whole for item in items if isinstance(item, GraphAnchor) and item.reader is None]
     missing = {table.table_name: table.dim for table in read if table.is_save and not _has(bundle, table.table_name)}
-    if missing and not delta_names(bundle):
+    if missing and _LACKS.search(message) and not delta_names(bundle):
         return _without_tables(bundle, missing)
     for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
         for table in table_names(bundle):
