@@ -57,6 +57,15 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "; remedy: leave the variable unchanged\n" in text
 
 
+@pytest.mark.usefixtures("model")
+def test_lines_are_as_wide_as_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a pipe, too; never wider than a page."""
+    for columns, most in (("60", 60), ("300", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = CliRunner().invoke(cli, ["explain", "model.py:10"]).stdout.splitlines()
+        assert most - 10 < max(map(len, lines)) <= most
+
+
 def test_many_lookups_of_which_the_same_is_said_are_one_line(model: Path) -> None:
     with (model / "model.py").open("a") as file:
         file.write("x = [tf.nn.embedding_lookup(V, i) for i in ids]\n" * 3)
