@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -156,10 +158,11 @@ def without_tensorflow(folder: Path) -> str:
         return ""
     python = shlex.quote(file.read_text(encoding="utf-8"))
     install = f"{python} -m pip install {PACKAGES['tensorflow']}"
-    return (
-        f"{python} has no TensorFlow, which the program imports; run `{install}`, or give a Python that has it, as in "
-        "`-- path/to/python train.py`"
-    )
+    lacks = f"{python} has no TensorFlow, which the program imports"
+    if importlib.util.find_spec("tensorflow") is not None:
+        ours = f"`-- {shlex.quote(sys.executable)} train.py`"
+        return f"{lacks}; give the Python that runs `migrate`, which has it, as in {ours}, or run `{install}`"
+    return f"{lacks}; run `{install}`, or give a Python that has it, as in `-- path/to/python train.py`"
 
 
 @contextlib.contextmanager

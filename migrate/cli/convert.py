@@ -30,7 +30,7 @@ from migrate.cli.conversion import (
     summarize,
     write_reports,
 )
-from migrate.cli.next_step import next_step, recorded_in, to_go_on
+from migrate.cli.next_step import after_check, next_step, recorded_in, to_go_on
 from migrate.cli.reports import REPORT, STYLE
 from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from migrate.report.model import Report
     from migrate.source.driver.run import Converted
     from migrate.source.project.whole_folder import Rest
-    from migrate.source.settings.options import Given
+    from migrate.source.settings.options import Given, Options
 
 
 @command()
@@ -113,14 +113,32 @@ def convert(
     summarize(report, reports, done, paths, options, running)
     if not (stream or show_diff):
         _say_checkpoints(report, rest, directory, paths, reports)
-    if directory is not None and any(one.result.changed for one in done):
-        records = options.given.evidence if options.given is not None else ()
-        suggested = next_step(command_line(), done, directory, schema, recorded_in(paths, records))
-        if suggested:
-            say_command(f"next: {suggested}")
+    if directory is not None:
+        _say_next(report, written, options, done, directory, schema, paths)
     if in_place and written:
         say_command(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
     sys.exit(exit_code(report, ignore_available=True))
+
+
+def _say_next(
+    report: Report,
+    written: str,
+    options: Options,
+    done: Sequence[Converted],
+    directory: Path,
+    schema: str | None,
+    paths: Sequence[str],
+) -> None:
+    """Say what to type next: the proof of what changed; where nothing did, what `migrate check` suggests."""
+    if any(one.result.changed for one in done):
+        records = options.given.evidence if options.given is not None else ()
+        suggested = next_step(command_line(), done, directory, schema, recorded_in(paths, records))
+    else:
+        what = "nothing was written" if not written else "nothing converts: unchanged copies were written"
+        say(f"{what} to {directory.as_posix()}/")
+        suggested = after_check(report, command_line(), done)
+    if suggested:
+        say_command(f"next: {suggested}")
 
 
 def _check_outputs(

@@ -23,16 +23,19 @@ def next_step(
     """Return what to type after `command`, a `migrate convert`; empty if nothing that a proof can run changed.
 
     It is the proof, or the same command with the files that the proof needs. `recorded` is the folder that was
-    converted and the command that was traced in it, if there are such.
+    converted, empty if we are not in it, and the command that was traced; empty if none was.
     """
     changed = [one for one in done if _verifiable(one)]
     if not changed:
         return ""
-    program = _program([*changed, *done])
-    if not recorded and program is not None and changed[0].result.kind != "paddle":
-        recorded = _below(program)
-    if recorded:
-        folder, *words = recorded
+    folder, *words = recorded or ("",)
+    program = next((one for one in done if one.result.path in words), None)
+    arguments = words[words.index(program.result.path) + 1 :] if program is not None else []
+    program = program or _program([*changed, *done])
+    if not folder and program is not None and changed[0].result.kind != "paddle":
+        below = _below(program)
+        folder, words = (below[0], [*below[1:], *arguments]) if below else ("", words)
+    if folder:
         return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}"
     if any(one.result.kind == "paddle" and not _as_it_is(one) for one in changed):
         return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
@@ -40,7 +43,8 @@ def next_step(
         return (
             f"migrate verify PROGRAM {shlex.quote(directory.as_posix())}/PROGRAM, for a program that trains the model"
         )
-    proof = _verify(program.result.path, (directory / program.source.relative).as_posix())
+    own = ["--", *arguments] if arguments else []
+    proof = _verify(program.result.path, (directory / program.source.relative).as_posix(), *own)
     if _needs_rest(program, lambda path: (directory / path).exists()):
         return f"{command} --copy-rest, as the program needs files that did not change; then {proof}"
     return proof
@@ -57,10 +61,10 @@ def to_go_on(command: str, folders: Sequence[Path], reports: Sequence[str]) -> s
 
 
 def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
-    """Return what to type after `command`, a `migrate check`.
+    """Return what to type after `command`, a `migrate check`, or a `migrate convert` that changed nothing.
 
-    It is what converts, else what needs no conversion, or explains the first finding, else a check that reads the
-    files beside the given ones.
+    It is what converts, else what needs no conversion or records a run, or explains the first finding, else a check
+    that reads the files beside the given ones.
     """
     from migrate.report.model import State
     from migrate.report.words import place, quoted
@@ -72,12 +76,16 @@ def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
         program = _program([*changed, *done])
         rest = " --copy-rest" if program is not None and _needs_rest(program, written.__contains__) else ""
         return command.replace("migrate check", "migrate convert", 1) + rest
-    asking = (State.SUGGESTED, State.OPAQUE, State.UNSUPPORTED)
+    useless = report.tables and all(one.verdict is not State.SUGGESTED for one in report.tables)
+    asking = (*(() if useless else (State.SUGGESTED,)), State.OPAQUE, State.UNSUPPORTED)
     open_ = [one for state in asking for one in report.findings if one.state is state and one.location.line]
     if open_:
         program = None if open_[0].state is State.SUGGESTED else _to_try(report, done)
         if program is not None:
-            return f"migrate trial -- python {quoted(program.result.path)}"
+            run = f"-- python {quoted(program.result.path)}"
+            if report.tables and "--evidence" not in command:
+                return f"migrate trace {run}; then {command} --evidence trace.json"
+            return f"migrate trial {run}"
         return f"migrate explain {quoted(place(open_[0].location))}"
     reader = reader_of_tables_elsewhere(done) or _importer(done)
     if reader is None or not reader.source.explicit:
@@ -87,13 +95,14 @@ def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
 
 
 def recorded_in(paths: Sequence[str], records: Sequence[str]) -> tuple[str, ...]:
-    """Return the folder of a conversion and the command of its first record, if we are in that folder."""
+    """Return the folder of a conversion, empty if we are not in it, and the command of its first record."""
     from migrate.trace.record import load_record
 
-    if not records or len(paths) != 1 or not Path(paths[0]).is_dir() or not _is_inside(Path(paths[0])):
+    command = load_record(Path(records[0])).command if records else ("",)
+    if not Path(command[0]).name.startswith("python"):
         return ()
-    command = load_record(Path(records[0])).command
-    return (paths[0], *command) if Path(command[0]).name.startswith("python") else ()
+    is_ours = len(paths) == 1 and Path(paths[0]).is_dir() and _is_inside(Path(paths[0]))
+    return (paths[0] if is_ours else "", *command)
 
 
 def _below(program: Converted) -> tuple[str, ...]:
@@ -151,9 +160,12 @@ def _verify(*arguments: str) -> str:
 
 def _verifiable(one: Converted) -> bool:
     """True for a changed file that `migrate verify` can compare: nothing for another SDK."""
-    from migrate.report.model import State
+    from migrate.report.model import Applicability, State
 
-    moved = any(f.subject == "table" and f.state is State.APPLIED for f in one.result.findings)
+    moved = any(
+        f.state is State.APPLIED and (f.subject == "table" or f.applicability is Applicability.IN_GRAPH)
+        for f in one.result.findings
+    )
     runs_here = one.result.target == "runtime"
     return one.result.changed and (moved or one.result.kind == "paddle") and runs_here
 

@@ -93,7 +93,7 @@ def answers(trial: Trial) -> Iterator[Answer]:
         yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
-        half = f"in half of {time.turns} pairs of runs {time.low:.2f} to {time.high:.2f}"
+        half = f"median of {time.turns} pairs of runs, middle half {time.low:.2f} to {time.high:.2f}"
         yield Answer(
             "time",
             f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "

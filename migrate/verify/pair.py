@@ -38,6 +38,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
 
         return verify_folder(original, converted, settings)
     kind, into = imports(original), imports(converted)
+    if "paddle" in into - kind:
+        raise MigrateError(f"{converted}: imports paddle, which the original does not; give the converted program")
     if "paddle" in kind & into and schema is None:
         from migrate.verify.paddle.program.pair import verify as verify_program
 

@@ -13,7 +13,7 @@ _BECAUSE = {
     "vocabulary": "a vocabulary numbers ids",
     "range": "the graph keeps ids in a range",
 }
-_WAY = "; with the setting `unbucket: true`, each id gets a row of its own"
+_WAY = "; with the setting `unbucket: true` in a file for `migrate run --settings`, each id gets a row of its own"
 
 
 def growth_lines(tables: Iterable[Table]) -> list[str]:

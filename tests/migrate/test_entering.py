@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import venv
 from pathlib import Path
 
@@ -18,8 +19,12 @@ def test_a_python_without_tensorflow_is_named(tmp_path: Path, command: str) -> N
     python = f"{tmp_path}/other/bin/python"
     done = migrate([command, "--", python, "train.py"], tmp_path)
     assert done.code == (1 if command == "run" else 2), done.err
-    said = f"{python} has no TensorFlow, which the program imports; run `{python} -m pip install 'tensorflow>=2.15"
+    said = (
+        f"{python} has no TensorFlow, which the program imports; give the Python that runs `migrate`, which has it, as"
+    )
     assert done.err.count(said) == 1
+    words = re.search(r"as in `-- (\S+) train.py`, or run `(\S+) -m pip install 'tensorflow>=2.15", done.err)
+    assert words is not None and Path(words[1]) != Path(python) == Path(words[2])
     assert "Traceback" not in done.err
 
 

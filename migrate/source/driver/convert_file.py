@@ -59,11 +59,11 @@ def _encoded(source: SourceText, result: SourceResult, data: bytes) -> bytes:
 def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     """Return the result for a decoded file, after `check` has accepted it."""
     with _deep_recursion():
-        module, problem = parsed(text)
+        module, problem, line = parsed(text)
         if module is None:
             if PurePath(notebook_of(path)).suffix not in {".py", SUFFIX, ""}:
                 problem = f"it is not a Python file ({problem}); give .py files, notebooks, or folders of them"
-            return failed(path, text, problem, "" if "; " in problem else "correct the file")
+            return failed(path, text, problem, "" if "; " in problem else "correct the file", line)
         try:
             kind = framework_in(module, text)
             kept = keep_file(path, read_comments(text))
@@ -144,7 +144,7 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def failed(path: str, text: str, message: str, action: str) -> SourceResult:
+def failed(path: str, text: str, message: str, action: str, line: int = 1) -> SourceResult:
     """Return the result of a file that is left unchanged because it cannot be read or converted."""
-    finding = Finding(RULE, "file", State.FAILED, Location(path, 1, 1), message, action=action)
+    finding = Finding(RULE, "file", State.FAILED, Location(path, line, line), message, action=action)
     return SourceResult(path, "other", text, text, with_ids([finding]))

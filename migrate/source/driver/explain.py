@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -275,7 +274,8 @@ def _section(title: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    width = min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+    columns = shutil.get_terminal_size((WIDTH, 0)).columns  # those of COLUMNS, else of the terminal, if it is one
+    width = min(WIDTH, columns)
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 

@@ -169,9 +169,16 @@ def _shown(findings: list[Finding]) -> list[Finding]:
 
 
 def _notes(findings: list[Finding], everything: bool = False) -> list[Finding]:
-    """Return the notes to print; notes on lookups are omitted, because the line of the table covers them."""
+    """Return the notes to print.
+
+    Those on lookups, and what a recorded run overrules, are omitted, because the line of the table covers them.
+    """
     noted = [one for one in findings if one.state is State.NOTED and one.rule != GENERATED]
-    return [one for one in noted if everything or one.subject != "lookup"]
+    return [one for one in noted if everything or (one.subject != "lookup" and not _is_overruled(one))]
+
+
+def _is_overruled(note: Finding) -> bool:
+    return note.subject == "use" and bool(note.evidence)
 
 
 def _assumed(findings: list[Finding]) -> Iterator[str]:

@@ -17,10 +17,14 @@ from migrate.source.settings.suppressions import read_comments
 from migrate.trace.record import Line, Variable
 
 RULE = "in-graph"
+#: How a note begins on what the source has against a table that moves in the graph.
+OVERRULED = "overruled by a recorded run"
 _OPEN = frozenset({State.SUGGESTED, State.UNSUPPORTED})
 _WORK = _OPEN | {State.OPAQUE}
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 _WIDTH = 120
+#: So many variables of one place are named in a sentence.
+_NAMED = 5
 
 
 @dataclass
@@ -69,8 +73,9 @@ def moved_in_graph(
     left = {table.name for one in known.values() for table in one.tables if table.verdict in _OPEN}
     for (path, bound), sites in bounded.items():
         known[path] = _with_bound(known[path], bound, sites)
+    places = tuple(f"{run.place} decides" for run in runs)
     for path in known if entries else ():
-        known[path] = _settled(known[path], moved - left, not left)
+        known[path] = _settled(known[path], moved - left, not left, places)
     for entry, names in entries.items():
         known[entry] = _with_line(known[entry], sorted(names), {part for path in texts for part in _modules(path)})
     before = {one.path for one in results}
@@ -133,14 +138,13 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         return replace(result, tables=tuple(kept if one is before else one for one in result.tables))
     record = before or _record(site)
     record = replace(record, verdict=State.APPLIED, applicability=Applicability.IN_GRAPH, reasons=())
-    names = ", ".join(f"`{name}`" for name in site.names)
     finding = Finding(
         RULE,
         "table",
         State.APPLIED,
         site.place,
-        f"{names} {'becomes a table' if len(site.names) == 1 else 'become tables'} when the program runs",
-        "; ".join(before.reasons) if before is not None else "the source shows no lookup of such a variable",
+        f"{_listed(site.names)} {'becomes a table' if len(site.names) == 1 else 'become tables'} when the program runs",
+        _source_says(before),
         applicability=Applicability.IN_GRAPH,
         table=record.name,
         evidence=tuple(dict.fromkeys(f"it became a table in {run.place}" for run, _ in site.variables)),
@@ -152,7 +156,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
 def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> SourceResult:
     """Return the result of a file with a note on its tables that cannot grow, for a reason that a graph shows."""
     reason, _, action = bound.partition("; ")
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for site in sites for name in site.names if name))
+    names = _listed([*dict.fromkeys(name for site in sites for name in site.names if name)])
     finding = Finding(
         RULE,
         "table",
@@ -166,6 +170,19 @@ def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> Sou
     return replace(result, findings=_sorted([*result.findings, finding]))
 
 
+def _source_says(table: TableRecord | None) -> str:
+    """Return why the source alone does not move a table."""
+    if table is None:
+        return "the source shows no lookup of such a variable"
+    return f"the source alone leaves it unchanged: {'; '.join(table.reasons)}" if table.reasons else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(f"`{name}`" for name in names[:_NAMED]) + more
+
+
 def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return with_ids(sorted(findings, key=lambda one: (one.location.line, one.rule)))
 
@@ -177,15 +194,22 @@ def _record(site: _Site) -> TableRecord:
     return TableRecord(site.names[0], site.place, State.APPLIED, None, dim, rows, "", rules)
 
 
-def _settled(result: SourceResult, moved: set[str], all_moved: bool) -> SourceResult:
-    """Return the result with notes in place of what kept the tables that move now."""
-    findings = [
-        replace(one, state=State.NOTED)
-        if one.subject == "use"
-        and ((one.state in _OPEN and one.table in moved) or (one.state in _WORK and all_moved and not one.table))
-        else one
-        for one in result.findings
-    ]
+def _settled(result: SourceResult, moved: set[str], all_moved: bool, decided: tuple[str, ...]) -> SourceResult:
+    """Return the result with notes in place of what kept the tables that move now, and their lookups.
+
+    They say what the source alone has against it, and no remedy: none is needed.
+    """
+    findings = []
+    for one in result.findings:
+        if one.subject == "use" and (
+            (one.state in _OPEN and one.table in moved) or (one.state in _WORK and all_moved and not one.table)
+        ):
+            message = f"{OVERRULED}: {one.message}"
+            one = replace(one, state=State.NOTED, message=message, action="", evidence=decided)
+        elif (one.subject, one.state) == ("lookup", State.NOTED) and one.table in moved:
+            message = f"a lookup in `{one.table}`, which becomes a table when the program runs"
+            one = replace(one, message=message, reason="", action="", evidence=decided)
+        findings.append(one)
     return replace(result, findings=tuple(findings))
 
 

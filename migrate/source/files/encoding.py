@@ -79,21 +79,21 @@ def read_source(path: Path) -> str:
     return decode(source_bytes(path)).text
 
 
-def parsed(text: str) -> tuple[ast.Module | None, str]:
-    """Return the syntax tree of `text` and an empty string, or None and a sentence why it is not valid Python 3."""
+def parsed(text: str) -> tuple[ast.Module | None, str, int]:
+    """Return the syntax tree of `text`, or None, a sentence why it is not valid Python 3, and the line, from 1."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text), ""
+            return ast.parse(text), "", 1
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, SyntaxError) and (PYTHON2.search(text) or PYTHON2_LINE.search(error.text or "")):
-            return None, IS_PYTHON2
-        if isinstance(error, TabError):
-            return None, HAS_TABS.format(line=error.lineno)
         line = getattr(error, "lineno", None)
+        if isinstance(error, SyntaxError) and (PYTHON2.search(text) or PYTHON2_LINE.search(error.text or "")):
+            return None, IS_PYTHON2, line or 1
+        if isinstance(error, TabError):
+            return None, HAS_TABS.format(line=line), line or 1
         where = f" at line {line}" if line else ""
         what = getattr(error, "msg", None) or str(error) or "it is nested too deeply"
-        return None, f"the code does not parse{where}: {what}"
+        return None, f"the code does not parse{where}: {what}", line or 1
 
 
 def syntax_problem(text: str) -> str:

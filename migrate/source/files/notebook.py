@@ -166,9 +166,9 @@ class _Module:
     def problem(self) -> Finding | None:
         """Return a finding for the first cell that is not valid Python, or None."""
         for index, part in enumerate(self.parts):
-            message = "" if _is_indented(part) else parsed(part or "")[1]
+            _, message, line = (None, "", 1) if _is_indented(part) else parsed(part or "")
             if message:
-                location = Location(self.name(index), 1, 1)
+                location = Location(self.name(index), line, line)
                 action = "correct the cell; until then the notebook is left unchanged"
                 return Finding(RULE, "file", State.FAILED, location, message, action=action)
         return None

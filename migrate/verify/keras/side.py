@@ -40,7 +40,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     recorder = side.recorder = (Traced if "traced" in job else Recorder)(settings, side.begin, job.get("lead", ()))
     stopped = _ran(job, recorder)
     if not stopped and not ("traced" in job and recorder.steps):
-        raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
+        raise MigrateError(f"{job['path']}: {_why(recorder, settings, 'known' in job)}")
     losses = (recorder.passes[0] if recorder.passes else recorder.steps[0][0]).losses
     if not losses:
         raise MigrateError(
@@ -81,9 +81,11 @@ def _ran(job: Mapping[str, Any], recorder: Recorder) -> bool:
         raise MigrateError(f"{error} ({told})") from error
 
 
-def _why(recorder: Recorder, settings: Settings) -> str:
+def _why(recorder: Recorder, settings: Settings, is_converted: bool) -> str:
     found = len(recorder.passes) + len(recorder.steps) + 1
     if not recorder.names:
+        if is_converted:
+            return "takes no step by Keras or a gradient tape, as the original does; give the converted program"
         return "no optimizer step was found; give a program that trains when it is run"
     needed = settings.batches + settings.steps + 1
     return (

@@ -33,6 +33,12 @@ op = tf.train.AdagradOptimizer(0.1).minimize(loss)
 """
 
 
+@pytest.fixture(autouse=True)
+def page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No width is set, as it may be where tests run."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -55,6 +61,15 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "\n  line 7: lookup: convertible, but something else keeps the table unchanged\n" in text
         assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
         assert "; remedy: leave the variable unchanged\n" in text
+
+
+@pytest.mark.usefixtures("model")
+def test_lines_are_as_wide_as_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a pipe, too; never wider than a page."""
+    for columns, most in (("60", 60), ("300", 100)):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = CliRunner().invoke(cli, ["explain", "model.py:10"]).stdout.splitlines()
+        assert most - 10 < max(map(len, lines)) <= most
 
 
 def test_many_lookups_of_which_the_same_is_said_are_one_line(model: Path) -> None:

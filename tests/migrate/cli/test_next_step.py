@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from migrate.cli.check import check
 from migrate.cli.convert import convert
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
+from tests.support.source.runs import record
 
 TOWER = (
     "import tensorflow.compat.v1 as tf\n\n\ndef tower(ids):\n"
@@ -170,3 +172,36 @@ def test_a_program_in_a_folder_of_what_we_are_in_is_proven_by_its_command(
     assert run(".", "-o", "../out").stderr.splitlines()[-1] == "next: migrate verify . ../out -- python shop/train.py"
     monkeypatch.chdir(work)
     assert "migrate verify src/shop/train.py out/shop/train.py" in run("src", "-o", "out").stderr.splitlines()[-1]
+
+
+def test_a_program_that_a_record_moves_is_proven_with_its_arguments(work: Path) -> None:
+    """It is another file that gets the line which moves the tables of a module; we are not in the folder."""
+    (work / "src" / "shop" / "tower.py").write_text(
+        TOWER.replace("'users'", "'item'").replace("tf.nn.embed", "look.embed")
+    )
+    names = ("train.py", "shop/tower.py", "shop/model.py", "shop/__init__.py")
+    files = {f"src/{name}": (work / "src" / name).read_text() for name in names}
+    seen = replace(record(files), command=("python", "src/train.py", "30"), entry="src/train.py")
+    (work / "trace.json").write_text(seen.dump())
+    said = run("src", "-o", "out", "--copy-rest", "--evidence", "trace.json").stderr.splitlines()
+    assert said[-1] == "next: migrate verify src/train.py out/train.py -- 30"
+
+
+def test_where_nothing_converts_this_is_said_with_what_check_suggests(work: Path) -> None:
+    (work / "src" / "shop" / "tower.py").write_text(TOWER.replace("'users', [", "name, constraint=mine, shape=["))
+    traced = "next: migrate trace -- python src/train.py; then migrate"
+    checked = run("src", command=check).stderr.splitlines()
+    assert checked[-1] == f"{traced} check src --evidence trace.json"
+    said = run("src", "-o", "out").stderr.splitlines()
+    assert said[-2:] == ["nothing was written to out/", f"{traced} convert src --output out --evidence trace.json"]
+    copies = run("src", "-o", "out", "--copy-rest").stderr.splitlines()
+    assert copies[-2] == "nothing converts: unchanged copies were written to out/"
+
+
+def test_a_decision_that_converts_nothing_is_not_the_next_step(work: Path) -> None:
+    """The table stays for a reason of its own, which no decision lifts."""
+    text = TOWER.replace("[9, 4]", "[9, 4], constraint=mine")
+    read = "g = tf.get_default_graph().get_tensor_by_name('u{}:0'.format(ids))"
+    (work / "src" / "shop" / "tower.py").write_text(text.replace("    return", f"    {read}\n    return"))
+    assert "needs a decision" in run("src", command=check).output
+    assert "next: migrate trace -- python src/train.py; then" in run("src", command=check).stderr.splitlines()[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,9 @@ from migrate.trial.as_html import to_html
 from migrate.trial.as_text import to_text
 from migrate.trial.child.buckets import Buckets
 from migrate.trial.child.noted import Noted
-from migrate.trial.result import Trial, _ids
+from migrate.trial.result import Time, Trial, _ids
 from migrate.trial.running import Ended
+from migrate.trial.words import answers
 from rewriter import rewrite
 from tests.support.html_page import Page
 
@@ -96,6 +98,13 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         assert text in words, words
     page = Page(to_html(found))
     assert page.values("role").count("img") == 4 and "<b>" not in to_html(found)
+
+
+def test_the_ratio_of_times_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ran(monkeypatch, side(LOSSES), side(LOSSES, **MOVED), counted=COUNTED)
+    words = {one.question: one.text for one in answers(replace(found, time=Time(38, 48, 1.28, 1.11, 1.31, 50, 5)))}
+    says = "38 ms as it is, 48 ms with tables: 1.28 times (median of 5 pairs of runs, middle half 1.11 to 1.31)"
+    assert words["time"] == says
 
 
 @pytest.mark.parametrize(

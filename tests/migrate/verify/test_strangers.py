@@ -170,3 +170,27 @@ def test_a_program_that_ends_for_want_of_arguments_is_told_with_its_own_words(tm
     with pytest.raises(MigrateError, match=r"exit code 2; give what .* as arguments after `--`") as raised:
         proof(tmp_path, {"main.py": text + "reader.parse_args()\n"}, {})
     assert str(raised.value).endswith("error: the following arguments are required: --data")
+
+
+KERAS = """
+import tensorflow as tf
+
+layers = [tf.keras.layers.Embedding(9, 2), tf.keras.layers.GlobalAveragePooling1D(), tf.keras.layers.Dense(1)]
+model = tf.keras.Sequential(layers)
+model.compile("adagrad", "mse")
+model.fit(tf.zeros([64, 1], tf.int64), tf.zeros([64, 1]), batch_size=8, verbose=0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (MAIN, "main.py: takes no step by Keras or a gradient tape, as the original does; give the converted program"),
+        ("import paddle\n", "main.py: imports paddle, which the original does not; give the converted program"),
+    ],
+    ids=["session", "paddle"],
+)
+@pytest.mark.one_case
+def test_a_program_of_another_kind_than_the_original_is_told_that(other: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(MigrateError, match=words):
+        proof(tmp_path, {"main.py": KERAS, "model.py": MODEL}, {"main.py": other})

@@ -103,7 +103,7 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
         tf.nn.embedding_lookup(v1.get_variable(name, [ROWS, 2]), one)
     assert growth_lines(judged(graph)) == [
         "`h0`, `h1`, `h2`, `h3`, `h4` and 2 more cannot grow: ids are hashed or divided into buckets; with the "
-        "setting `unbucket: true`, each id gets a row of its own",
+        "setting `unbucket: true` in a file for `migrate run --settings`, each id gets a row of its own",
         "`fed` can grow: each new id gets a row",
         "`more` cannot grow: ids are hashed or divided into buckets, and `unbucket` cannot give them rows of their "
         "own, because its ids come out of `mul` (Mul), which does not show whether they are numbers of buckets",

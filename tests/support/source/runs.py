@@ -47,11 +47,16 @@ def record(
     )
 
 
-def convert_with(root: Path, *records: Record, assume: bool = False, **given: Any) -> dict[str, SourceResult]:
-    """Convert the files below `root` with these records as evidence; return name -> result."""
+def with_record(root: Path, *records: Record, assume: bool = False, **given: Any) -> Options:
+    """Return the options that give these records as evidence; they are written beside `root`."""
     places = []
     for number, one in enumerate(records):
         places.append(str(root.parent / f"run{number}.json"))
         Path(places[-1]).write_text(one.dump())
-    done = convert_paths([str(root)], Options(given=Given(assume=assume, evidence=tuple(places), **given)))
+    return Options(given=Given(assume=assume, evidence=tuple(places), **given))
+
+
+def convert_with(root: Path, *records: Record, assume: bool = False, **given: Any) -> dict[str, SourceResult]:
+    """Convert the files below `root` with these records as evidence; return name -> result."""
+    done = convert_paths([str(root)], with_record(root, *records, assume=assume, **given))
     return {one.source.relative.as_posix(): one.result for one in done}

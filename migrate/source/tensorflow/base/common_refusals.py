@@ -17,7 +17,9 @@ _TEMPLATE = (
     "each call of the function that `{text}` returns reuses the variables of the first call, whose scope gets "
     "a number at that call"
 )
-_FIX = "open the scope with a fixed name where the variable is created"
+#: How a name becomes known: of a scope, or of a variable whose own name is computed.
+FIX_SCOPE = "open the scope with a fixed name where the variable is created"
+RECORD_NAME = f"record a run with `migrate trace`, whose graph has the name, {RUN_IT}"
 _BEFORE = "look all rows up before the call, outside of it"
 #: Why a variable cannot become a table.
 OF_CREATIONS = (
@@ -127,10 +129,10 @@ OF_CREATIONS = (
         (
             "unfixed-name-vector",
             "{what}, and a vector without an initializer gets initial values by it that a table would not have",
-            _FIX,
+            "{remedy}",
         ),
-        ("unfixed-name-partitioned", "{what}, and variables are partitioned", _FIX),
-        ("unfixed-name-regularizer", "{what}, and a scope has a regularizer", _FIX),
+        ("unfixed-name-partitioned", "{what}, and variables are partitioned", "{remedy}"),
+        ("unfixed-name-regularizer", "{what}, and a scope has a regularizer", "{remedy}"),
     ),
 )
 #: Why a lookup prevents the conversion of its table.

@@ -19,9 +19,9 @@ from migrate.source.settings.suppressions import Comments
 from migrate.source.tensorflow.base.arguments import by_keyword, last_name, method_of
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
-from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
+from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_line, of_use
 from migrate.source.tensorflow.base.insertion_points import name_import, without_line, without_names
-from migrate.source.tensorflow.base.model import Adaptation, only_doubts, refused_state
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import growth
@@ -132,10 +132,16 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
         file, layer.call, kind.rule, "table", State.APPLIED,
         f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table",
         applicability=_applicability(judgement, layer),
-        assumptions=tuple(dict.fromkeys(one.assumption for one in (*judgement.assumed, *layer.freed))),
+        assumptions=tuple(dict.fromkeys(_assumption(file, one, layer) for one in (*judgement.assumed, *layer.freed))),
         after=f"{kind.name}(...)",
         table=layer.name or layer.label,
     )  # fmt: skip
+
+
+def _assumption(file: File, doubt: Blocker, layer: Layer) -> str:
+    """Return what is assumed for a layer, and the place that it is about, which may be an optimizer's."""
+    about, here = file.tree.location(doubt.node), file.tree.location(layer.call)
+    return doubt.assumption + ("" if (about.path, about.line) == (here.path, here.line) else of_line(about, here))
 
 
 def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:

@@ -246,6 +246,8 @@ def _pairs(file: File, nodes: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.CSTNo
 
 
 def _than(file: File, node: cst.CSTNode, other: cst.CSTNode) -> str:
+    if other is node:  # reached on several ways
+        return " each time it runs"
     line = of_line(file.tree.location(other), file.tree.location(node))
     return f" than `{file.tree.excerpt(other)}`{line}"
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from migrate.report.model import Applicability, State
+from migrate.source.driver.run import convert_paths, make_report
+from migrate.source.driver.summary import summary_lines
 from migrate.source.files.conversion_result import SourceResult
 from migrate.trace.record import Record, Variable
 from tests.support.source.projects import reasons, write
-from tests.support.source.runs import convert_with, line, record
+from tests.support.source.runs import convert_with, line, record, with_record
 
 HEAD = "import os\nimport sys\nimport tensorflow.compat.v1 as tf\n\ntf.disable_eager_execution()\n"
 UNSEEN = {
@@ -82,6 +84,31 @@ def test_what_keeps_another_table_is_work_still(tmp_path: Path) -> None:
         result = convert_with(root, run)["main.py"]
         assert {table.name: table.verdict for table in result.tables} == {"item": State.APPLIED, "user": verdict}
         assert {found.state for found in result.findings if found.subject == "use"} == {state}
+
+
+def test_what_a_record_overrules_is_no_work_that_is_asked_for(tmp_path: Path) -> None:
+    """The source's reasons say that they are overruled, and no remedy; the summary has the verdict alone."""
+    files = program("n = eval(sys.argv[1])", "values")
+    root = write(tmp_path / "p", files)
+    report = make_report("migrate check", convert_paths([str(root)], with_record(root, record(files))), "", dry=True)
+    notes = [one for one in report.findings if one.state is State.NOTED]
+    assert {one.subject for one in notes} == {"lookup", "use"}
+    for one in notes:
+        assert (one.action, "left unchanged" in one.message) == ("", False)
+        assert one.subject == "lookup" or one.message.startswith("overruled by a recorded run: ")
+    said = "\n".join(summary_lines(report))
+    assert "moves at run time" in said and "note" not in said.replace("noted", ""), said
+    assert "overruled" in "\n".join(summary_lines(report, everything=True))
+
+
+def test_many_variables_of_one_place_are_counted(tmp_path: Path) -> None:
+    files = {"main.py": UNSEEN["main.py"]}
+    one = record(files)
+    (made,) = one.graphs[0].variables
+    run = _with(one, [replace(made, name=f"item{n}", table=f"item{n}") for n in range(7)])
+    (said,) = (f for f in convert_with(write(tmp_path / "p", files), run)["main.py"].findings if f.subject == "table")
+    shown = ", ".join(f"`item{n}`" for n in range(5))
+    assert said.message == f"{shown} and 2 more become tables when the program runs"
 
 
 def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:

@@ -172,6 +172,14 @@ def test_what_cannot_be_converted_is_named_and_left(data: bytes, says: str) -> N
     assert says in result.findings[0].message
 
 
+def test_what_does_not_parse_is_found_on_its_line() -> None:
+    bad = "import tensorflow\n\ndef f(:\n"
+    for name, data in (("a.py", bad.encode()), ("a.ipynb", json.dumps(notebook(*MODEL, cell(bad))).encode())):
+        (finding,) = convert_bytes(name, data, Options(), {})[0].findings
+        assert (finding.state, finding.location.line) == (State.FAILED, 3)
+        assert "does not parse at line 3" in finding.message
+
+
 def test_notebooks_without_code_or_ids(tmp_path: Path) -> None:
     for data in (b'{"cells": []}', json.dumps(notebook()).encode(), json.dumps(notebook(cell(""), cell([]))).encode()):
         result, written = convert_bytes("a.ipynb", data, Options(), {})

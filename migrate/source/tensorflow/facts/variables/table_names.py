@@ -14,6 +14,7 @@ import libcst as cst
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import given_argument, is_name, is_none, keyword, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.common_refusals import FIX_SCOPE, RECORD_NAME
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, full_name, prefix
@@ -57,6 +58,7 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
     """Return a blocker for a variable whose full name is not static if it cannot take its name at run time."""
     computed = creation.naming.computed is not None
     what = "its name is computed" if computed else "the variable scope around it is not fixed"
+    remedy = RECORD_NAME if computed else FIX_SCOPE
     refused = partial(blocker, creation.call, creation.rule, what=what)
     if creation.rank == 0 or (creation.name is None and not computed):
         return refused("unfixed-name-unread")
@@ -64,12 +66,12 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
     if other is not None:
         return refused("unfixed-name-reused", other=file.tree.excerpt(other))
     if creation.rank == 1 and not creation.has_initializer and not seen:
-        return refused("unfixed-name-vector")
+        return refused("unfixed-name-vector", remedy=remedy)
     if is_partitioned(file, creation):
-        return refused("unfixed-name-partitioned")
+        return refused("unfixed-name-partitioned", remedy=remedy)
     for find in (enclosing_option, callers_option):
         if find(file, creation.call, "regularizer") is not None:
-            return refused("unfixed-name-regularizer")
+            return refused("unfixed-name-regularizer", remedy=remedy)
     return None
 
 

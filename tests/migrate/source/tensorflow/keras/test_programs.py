@@ -69,3 +69,29 @@ def test_a_function_that_each_program_calls_once_makes_one_optimizer_in_each(
     assert verdicts(results)["Tower"] == verdict, reasons(results)
     says = '`"adagrad"` makes another optimizer than `"adam"` (line 3)'
     assert (says in reasons(results)) is bool(more), reasons(results)
+
+
+CHOSEN = """\
+import tensorflow as tf
+
+class Factory:
+    kinds = {"adam": tf.keras.optimizers.Adam, "adagrad": tf.keras.optimizers.Adagrad}
+
+    @classmethod
+    def make(cls, name, options):
+        return cls.kinds[name](**options)
+
+def train(model, name, options):
+    model.compile(Factory.make(name, options))
+"""
+
+
+def test_a_line_that_makes_several_optimizers_is_not_compared_with_itself(tmp_path: Path) -> None:
+    """What is assumed of it has its place, which is not that of the layer."""
+    main = "from train import train\nfrom tower import Tower\ntrain(Tower(), name, options)\n"
+    files = {"tower.py": KERAS_MODEL.replace("NAME", "Tower"), "train.py": CHOSEN, "a.py": main}
+    results = convert(root := write(tmp_path, files))
+    assert verdicts(results)["Tower"] == "suggested", reasons(results)
+    assert "`cls.kinds[name](**options)` makes another optimizer each time it runs" in reasons(results)
+    assumed = [text for f in convert(root, assume=True)["tower.py"].findings for text in f.assumptions]
+    assert f"one optimizer trains each layer ({root}/train.py:8)" in assumed

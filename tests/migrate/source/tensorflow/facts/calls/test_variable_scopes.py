@@ -196,6 +196,20 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (REFUSED["partitioned"][0], "open the scope with a fixed name"),
+        (NAMED + IN_TWO.format(", partitioner=p").replace("look(", "look('u', "), "record a run with `migrate trace`"),
+    ],
+)
+def test_the_remedy_is_for_what_is_not_fixed(text: str, remedy: str) -> None:
+    """A scope does not fix a name of which the own part is computed."""
+    (said,) = (f for f in converted(HEAD + text + TRAIN).findings if f.message.endswith("is not fixed"))
+    assert said.action.startswith(remedy), said
+    assert said.reason.startswith("its name is computed") is ("record" in remedy)
+
+
 @pytest.mark.parametrize("text, says", REFUSED.values(), ids=REFUSED)
 def test_what_a_table_cannot_follow_stays(text: str, says: str) -> None:
     result = converted(HEAD + text + TRAIN, assume=True)
