@@ -27,7 +27,7 @@ from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
-from rewriter.table_settings import TableSettings, check_tables, checked_settings, is_pattern, settings_of
+from rewriter.table_settings import TableSettings, check_tables, checked_settings, is_pattern, names_of, settings_of
 from runtime import _validation
 from runtime.table.create import tables as runtime_tables
 
@@ -74,9 +74,9 @@ def require_variables(graph: tf.Graph, settings: Mapping[str, TableSettings]) ->
     view = GraphView.of(graph)
     tables = (table.table_name for table in runtime_tables(graph))
     variables = {*view.of_type(*VARIABLES), *MOVED.get(graph, ()), *tables, *moved_before(view)}
-    whole = {name.partition("/part_")[0] for name in variables}
+    known = names_of(variables)
     for name in names:
-        if name not in variables | whole:
+        if name not in known:
             raise ValueError(
                 f"settings of `{name}`: the graph has no such variable; give the name of one, or a pattern"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -149,10 +150,25 @@ def is_pattern(name: str) -> bool:
     return bool(set(name) & set("*?["))
 
 
+def whole_of(variable: str) -> str:
+    """Return the name of the partitioned variable that a variable is a part of; its own name, if it is none."""
+    return re.sub(r"/part_\d+$", "", variable)
+
+
+def names_of(variables: Iterable[str]) -> set[str]:
+    """Return the names by which users mean these variables: their own, and those of partitioned variables."""
+    return {name for variable in variables for name in (variable, whole_of(variable))}
+
+
 def settings_of(table: str, settings: Mapping[str, TableSettings]) -> TableSettings:
-    """Return the settings of a table: those of its name, else of the first pattern that it matches."""
-    matching = (given for pattern, given in settings.items() if fnmatchcase(table, pattern))
-    return settings.get(table) or next(matching, DEFAULT)
+    """Return the settings of a table: those of its name, else of the first pattern that it matches.
+
+    The name of a partitioned variable, or a pattern that it matches, means tables of its parts, too.
+    """
+    names = (table, whole_of(table))
+    named = (settings[name] for name in names if name in settings)
+    matching = (given for pattern, given in settings.items() if any(fnmatchcase(name, pattern) for name in names))
+    return next(named, None) or next(matching, DEFAULT)
 
 
 def require_provable(settings: Mapping[str, TableSettings], verify: int) -> None:

@@ -8,12 +8,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from migrate.errors import MigrateError
-from migrate.report.model import Report, State, TableRecord
+from migrate.report.model import Applicability, Report, State, TableRecord
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.variable_names import own_variables, variables_by_name
 
 #: How many variables a message lists for a table.
 _SHOWN = 5
+
+
+def moves_at_run_time(table: TableRecord) -> bool:
+    """Whether `rewriter.install` makes the table in the program, which reads its rows of the original's checkpoint."""
+    return table.verdict is State.APPLIED and table.applicability is Applicability.IN_GRAPH
 
 
 def converted_tables(report: Report, path: str) -> list[TableRecord]:
@@ -31,6 +36,21 @@ def converted_tables(report: Report, path: str) -> list[TableRecord]:
     if not tables:
         raise MigrateError(f"{path}: has no converted table; give the report of `migrate convert`")
     return list(tables.values())
+
+
+def converted_in_source(tables: Sequence[TableRecord], path: str) -> list[TableRecord]:
+    """Return the converted tables of a report that do not read the rows of the original's checkpoint as it is.
+
+    Raises:
+        MigrateError: there are none.
+    """
+    left = [table for table in tables if not moves_at_run_time(table)]
+    if not left:
+        raise MigrateError(
+            f"{path}: its tables move at run time, by `rewriter.install`, and read a checkpoint of the original as it "
+            "is; restore OLD in the converted program"
+        )
+    return left
 
 
 def given_names(

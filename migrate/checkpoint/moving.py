@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
-from migrate.checkpoint.matching import check_known, converted_tables, given_names, parts_of, variables_of
+from migrate.checkpoint.matching import (
+    check_known,
+    converted_in_source,
+    converted_tables,
+    given_names,
+    moves_at_run_time,
+    parts_of,
+    variables_of,
+)
 from migrate.checkpoint.tables import named_as_in, named_by_variables, stated_buckets
 from migrate.errors import MigrateError
 from migrate.report.model import State, TableRecord
@@ -59,7 +67,7 @@ def move(
         MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
     """
     record = read_report(report)
-    known = converted_tables(record, report)
+    known = converted_in_source(converted_tables(record, report), report)
     try:
         bundle = Bundle(source)
         check_target(target, bundle.path, force)
@@ -72,7 +80,7 @@ def move(
             again = _command(
                 source, target, {"--report": [report], "--map": names, "--parts": parts, "--unbucket": unbucket}
             )
-            staying = [table for table in record.tables if table.verdict is not State.APPLIED]
+            staying = [one for one in record.tables if one.verdict is not State.APPLIED or moves_at_run_time(one)]
             tables, variables = named_by_variables(bundle, known, staying, again)
         variables = variables_of(tables, bundle, {**variables, **given_names(names, tables)})
         check_known(unbucket, tables, "--unbucket")

@@ -73,8 +73,8 @@ def checkpoint(
 
     OLD is a prefix as returned by Saver.save, or a directory with checkpoints. NEW is a prefix, or a directory, in
     which it gets OLD's name: one that exists, one that ends with a slash, or any where OLD is a directory. Row i of a
-    converted variable becomes the row of key i, with its optimizer slots; all other variables are copied. Exit code 0,
-    or 2 on an error.
+    converted variable becomes the row of key i, with its optimizer slots; all other variables are copied, also those of
+    tables that move at run time, which the program reads as they are. Exit code 0, or 2 on an error.
 
     A table is unbucketed if each id has a row of its own, in place of the row of its hash bucket. A new id of bucket i
     then begins with row i. The report of `migrate convert --unbucket` names these tables. --unbucket names tables that
@@ -126,7 +126,9 @@ def _forward(
     from pathlib import Path
 
     from migrate.checkpoint.latest import another_latest
+    from migrate.checkpoint.matching import moves_at_run_time
     from migrate.checkpoint.moving import move, prefix_of
+    from migrate.report.serialize import read_report
 
     named, new = new, prefix_of(new, old)
     for moved in move(old, new, report, names, parts, like, force, unbucket):
@@ -146,6 +148,8 @@ def _forward(
                 else ""
             )
             say(f"note: a new id of {moved.move.table} begins with the row of its bucket{by_hand}")
+    for table in filter(moves_at_run_time, read_report(report).tables):
+        say(f"note: {table.name} moves at run time: its variable is copied, and the converted program reads its rows")
     _say_written(new, named, old)
     other = another_latest(Path(new))
     if other:

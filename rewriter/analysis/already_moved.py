@@ -15,4 +15,4 @@ def moved_before(view: GraphView) -> set[str]:
     variables = view.of_type(*VARIABLES)
     names = {op: view.attribute(op, "table_name").s.decode() for op in view.of_type("RecTableHandle")}
     moved = [name for op, name in names.items() if op == f"{SCOPE}{name}/created"]
-    return {*moved, *named(view, moved, variables, ()), *(one for one in variables if one.startswith(SCOPE))}
+    return {*moved, *named(moved, variables, ()), *(one for one in variables if one.startswith(SCOPE))}

@@ -88,7 +88,7 @@ def find_tables(
     """
     variables = view.of_type(*VARIABLES)
     stitches = find_stitches(view)
-    wanted = variables if names is None else named(view, names, variables, stitches)
+    wanted = variables if names is None else named(names, variables, stitches)
     unknown = sorted(set(wanted) - set(variables))
     if unknown:
         raise ValueError(f"the graph has no variable `{unknown[0]}`: name variables whose rows the graph looks up")

@@ -23,6 +23,7 @@ from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses
 from rewriter.plan.plan import ControlEdit, InputEdit
 from rewriter.plan.planner import make_plan
+from rewriter.table_settings import names_of
 
 #: Limit for recursive functions; calls in models are not nested deeper.
 _DEEPEST = 10
@@ -42,9 +43,7 @@ def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -
     The graph is not changed. The copy is made only if functions look up variables.
     """
     variables = view.of_type(*VARIABLES)
-    wanted = (
-        variables if tables == "auto" else [one for one in variables if {one, one.rpartition("/part_")[0]} & {*tables}]
-    )
+    wanted = variables if tables == "auto" else [one for one in variables if names_of([one]) & {*tables}]
     inside = [name for name in wanted if name not in moved and _calls(view, [name])]
     if not inside:
         return [], view

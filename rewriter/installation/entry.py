@@ -108,8 +108,8 @@ def install(
     A second call changes the options of graphs that no session has run yet.
 
     Args:
-        tables: "auto", or a list of names of the variables to replace; graphs that lack one of the names are left. The
-            name of a layer of Keras stands for its variable.
+        tables: "auto", or a list of names of the variables to replace, of which each graph may have some. The name of
+            a partitioned variable stands for its parts, that of a layer of Keras for its variable.
         verify: prove each rewrite with the first N steps that look up rows (0: no proof), as GraphModifierHook does.
         report: path of a .json file that records what was done; `migrate report html` renders it as a page.
         every: how many steps may share the value of a term of the loss over a whole variable (see `rewrite`).

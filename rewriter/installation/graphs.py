@@ -19,7 +19,7 @@ from rewriter._tf_private_sessions import graphs_of_sessions
 from rewriter.apply.unmoved import original, unmoved
 from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
-from rewriter.facts import Refusal
+from rewriter.facts import VARIABLES, Refusal
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.installation.feeds import Feeds
 from rewriter.installation.late_uses import LateUses
@@ -31,7 +31,7 @@ from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.proof.proving import Recorder
 from rewriter.rewrite_graph import rewrite_and_view
-from rewriter.table_settings import DEFAULT
+from rewriter.table_settings import DEFAULT, names_of
 from runtime.table.anchor import GraphAnchor
 
 _log = logging.getLogger("rewriter")
@@ -43,6 +43,10 @@ _LATE = (
 _BEFORE = (
     "its graph was finalized, or had a session, before `rewriter.install()`: call that at the top of the program, "
     "before the first session"
+)
+_NO_VARIABLE = (
+    "in tables=[...] is no variable of a graph that this program has run so far, so it is no table: give the name of a "
+    "variable, as `tf.train.list_variables` shows it"
 )
 _NOTHING = Plan((), (), (), ())
 #: The attribute of a graph that has what is known of it.
@@ -86,6 +90,7 @@ class Graphs:
         self.end: Callable[[], None] = lambda: None
         self.record: Callable[[], None] = lambda: None
         self._said: set[str] = set()
+        self._names: set[str] = set()  #: by which users mean variables of graphs that were judged
         self._unproven: list[_State] = []  #: whose recorders are open
         self._lock = threading.RLock()
         self._busy = threading.local()
@@ -262,9 +267,24 @@ class Graphs:
         lines = [(logging.INFO, f"{moves}{table_line(table)}", table.name) for table in plan.tables]
         lines += [(logging.WARNING, line, line) for line in (*stay_lines(plan.refusals), *plan.notes)]
         for level, line, key in lines:
-            if key not in self._said:
-                self._said.add(key)
-                _log.log(level, "%s", line)
+            self._log(level, line, key)
+
+    def _log(self, level: int, line: str, key: str) -> None:
+        if key not in self._said:
+            self._said.add(key)
+            _log.log(level, "%s", line)
+
+    def _wanted(self, view: GraphView, complete: bool) -> Any:
+        """Return the names in `tables` that the graph has; say which no graph has had once this one is complete."""
+        tables = self.options.tables
+        if tables == "auto":
+            return tables
+        names = names_of(view.of_type(*VARIABLES))
+        self._names |= names
+        for name in tables if complete else ():
+            if name not in self._names:
+                self._log(logging.WARNING, f"`{name}` {_NO_VARIABLE}", name)
+        return [name for name in tables if name in names]
 
     def _movable(self, graph: tf.Graph, state: _State, complete: bool) -> tuple[Any, list[Refusal]]:
         """Return which variables may move ("auto", or names; None: the graph is not touched), and which came too late.
@@ -272,12 +292,10 @@ class Graphs:
         An incomplete graph is left for now: it has neither a training step nor a Saver, and others may follow.
         """
         view = GraphView.of(graph)
-        wanted = self.options.tables
-        if wanted != "auto":
-            wanted = [name for name in wanted if name in view]
-            if not wanted:
-                return None, []
         complete = complete or _trains_or_restores(view)
+        wanted = self._wanted(view, complete)
+        if not wanted:
+            return None, []
         if graph.finalized:
             state.ran, state.before = graph.version, True
         if state.ran == 0 and complete:

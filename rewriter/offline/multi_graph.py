@@ -9,6 +9,7 @@ from rewriter.analysis.candidates import VARIABLES
 from rewriter.facts import Refusal
 from rewriter.offline.rewriting import Rewritten, judge_meta_graph, rewrite_meta_graph
 from rewriter.plan.plan import Plan
+from rewriter.table_settings import names_of
 
 Judged = TypeVar("Judged", Plan, Rewritten)
 
@@ -37,7 +38,7 @@ def _together(
 ) -> dict[str, Judged]:
     variables = {tags: _variables(meta) for tags, meta in graphs.items()}
     wanted = {tags: _wanted(tables, there, len(graphs)) for tags, there in variables.items()}
-    unknown = [] if tables == "auto" else sorted(set(tables) - set().union(*variables.values()))
+    unknown = [] if tables == "auto" else sorted(set(tables) - names_of(set().union(*variables.values())))
     if unknown and len(graphs) > 1:
         raise ValueError(f"no graph has a variable `{unknown[0]}`: name variables whose rows the graphs look up")
     stay: dict[str, Refusal] = {}
@@ -55,7 +56,7 @@ def _variables(meta: Any) -> set[str]:
 
 def _wanted(tables: Any, there: set[str], graphs: int) -> Any:
     """Return the requested names that this graph has; a single graph must have all of them."""
-    return tables if tables == "auto" or graphs == 1 else [name for name in tables if name in there]
+    return tables if tables == "auto" or graphs == 1 else [name for name in tables if name in names_of(there)]
 
 
 def _uneven(plans: Mapping[str, Plan], variables: Mapping[str, set[str]]) -> dict[str, Refusal]:

@@ -14,6 +14,7 @@ from rewriter.facts import Lookup, NewRows, Part, Table, Update
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import source
 from rewriter.patterns.matching import Match, Mismatch, match, node
+from rewriter.table_settings import whole_of
 
 _STITCHES = ("ParallelDynamicStitch", "DynamicStitch")
 _SHAPED = ("Reshape", "Identity")
@@ -41,19 +42,18 @@ class Stitch:
     strategy: str
 
 
-def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitches: Iterable[Stitch]) -> list[str]:
+def named(names: Iterable[str], variables: Sequence[str], stitches: Iterable[Stitch]) -> list[str]:
     """Return the variables that `names` mean: a partitioned variable, or one of its parts, means all parts."""
     below: dict[str, list[str]] = {}
     for variable in variables:
-        if part_of := _BELOW.fullmatch(variable):
-            below.setdefault(part_of[1], []).append(variable)
+        below.setdefault(whole_of(variable), []).append(variable)
     stitched: dict[str, Stitch] = {}
     for stitch in stitches:
         for variable in stitch.variables:
             stitched.setdefault(variable, stitch)
     parents: dict[str, None] = {}
     for name in names:
-        for part in below[name] if name in below and name not in view else [name]:
+        for part in [name] if name in variables else below.get(name, [name]):
             parents |= dict.fromkeys(stitched[part].variables if part in stitched else (part,))
     return list(parents)
 

@@ -27,6 +27,8 @@ from migrate.verify.tensorflow.names import (
 )
 from migrate.verify.tensorflow.original import all_rungs
 from migrate.verify.tensorflow.program import run_watched
+from rewriter.installation import graphs
+from rewriter.pipeline import PipelinePlan
 from runtime.table.anchor import Anchor
 
 
@@ -45,7 +47,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         finalize(graph)
 
     try:
-        with replaced((tf.Graph, "finalize", complete)):
+        # Batches are fed, as the original's, so datasets compute no ids ahead.
+        with replaced((tf.Graph, "finalize", complete), (graphs, "move_ids", lambda *_, **named: PipelinePlan())):
             run_watched(job["path"], job["directory"], watcher, job["settings"].arguments)
     except TrainsEagerly:
         message = f"{job['path']}: trains by Keras, but the original in a session; give the converted program"

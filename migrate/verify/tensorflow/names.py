@@ -15,6 +15,7 @@ from migrate.verify.tensorflow.interceptor import Watcher, ancestors
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
 from migrate.verify.tensorflow.partitioned_variables import Parted, by_blocks, by_turns
 from rewriter.apply.live import MOVED
+from rewriter.table_settings import names_of
 from runtime import Table, native, tables
 from runtime.initializers import initializer_text
 
@@ -30,10 +31,11 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
     """Return the names of everything that is measured in a graph whose tables `TablePreparer` has prepared."""
     anchors = {id(t.variable) for t in tables(graph)}
     gone = MOVED.get(graph, ())  # by `rewriter.install`, which keeps them in the collections of the program
-    variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
+    own = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
+    variables = [v for v in own if v.op.name not in gone]
     before_loss = ancestors(loss.op for loss in watcher.losses_of_step())
     trainable = [v for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES) if v.op.name not in gone]
-    trainable += _untrained(variables, {*gone, *(v.op.name for v in trainable)}, before_loss)
+    trainable += _untrained(variables, {v.op.name for v in trainable}, before_loss)
     pairs = [(gradient, variable) for gradient, variable in watcher.gradients() if variable.op.name not in gone]
     return Program(
         variables={v.op.name: _variable(graph, v) for v in variables},
@@ -45,7 +47,7 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
         optimizers={v.op.name: watcher.optimizer_of(v) for _, v in pairs},
         tables=table_names,
         parts=_parts(trainable, before_loss),
-        in_graph=frozenset(table_names).intersection(gone),
+        in_graph=frozenset(table_names) & names_of(gone),
     )
 
 

@@ -143,7 +143,7 @@ class Pair(Comparer):
             )
         notes += [
             f"table `{table.name}` is read in another form than the variable, such as a product with the whole matrix: "
-            "its lookups are compared only by the loss and the gradients"
+            f"its lookups are compared only by the loss and {self._else_compared(name)}"
             for name, table in self.tables.items()
             if self.original.passes and not self.unsteady and not self.is_alike(name)
         ]
@@ -156,6 +156,9 @@ class Pair(Comparer):
         notes += [f"table `{table}`: {why}" for table, why in self.changed.items()]
         notes += [pair.unsteady.sentence for pair in (self, self.traced) if pair and pair.unsteady]
         return tuple(notes)
+
+    def _else_compared(self, name: str) -> str:
+        return "its rows after each step" if name in self.converted.in_graph else "the gradients"
 
     def _drawn_by_id(self) -> list[str]:
         """Return the tables whose first rows are random, and drawn from the seed and the id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -51,6 +52,26 @@ def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
     assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith(("other", "checkpoint"))] == [
         path for path in before if not path.name.startswith("checkpoint")
     ]
+
+
+def test_a_table_that_moves_at_run_time_reads_the_old_checkpoint(tmp_path: Path) -> None:
+    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "old"))
+    report = json.loads((tmp_path / "report.json").read_text())
+    for table in report["tables"]:
+        table["applicability"] = "in-graph"
+        (tmp_path / "report.json").write_text(json.dumps(report))
+        done = invoke(tmp_path)
+        if table is report["tables"][0]:
+            assert done.exit_code == 0, done.exception
+            assert f"note: {table['name']} moves at run time: its variable is copied" in done.output
+            old, new = (dict(tf.train.list_variables(str(tmp_path / one))) for one in ("old", "new"))
+            variable = table["name"].replace("_", "/")
+            assert old[variable] == new[variable] and f"{table['name']}-values" not in new
+            for file in tmp_path.glob("new*"):
+                file.unlink()
+    assert "tables move at run time, by `rewriter.install`, and read a checkpoint of the original as" in problem(done)
+    assert not list(tmp_path.glob("new*"))
 
 
 def save_other(directory: Path) -> bool:

@@ -184,3 +184,33 @@ def test_a_model_of_keras_in_a_graph_runs_beside() -> None:
         one.fit(np.ones([4, 3], np.int64), np.ones([4, 6]), verbose=0)
         assert one.layers[0](v1.placeholder(tf.int64, [None, 3])).shape[1:] == [3, 2]
     assert len(installed.tables) == 1
+
+
+@pytest.mark.parametrize("lookup", ["rows", "w"])
+def test_the_name_of_a_partitioned_variable_means_its_parts(lookup: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The table has the name of the first part where an op of the graph has that of the variable."""
+    options = {"tables": ["w", "v"], "settings": {"w": {"values": "bfloat16"}}}
+    with installing(**options) as installed, tf.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", [5, 2], partitioner=v1.fixed_size_partitioner(2))
+        rows = v1.nn.embedding_lookup(w, v1.placeholder_with_default(np.array([0, 3]), [None]), name=lookup)
+        step = v1.train.AdagradOptimizer(0.5).minimize(tf.reduce_sum(rows))
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+    (table,) = installed.tables.values()
+    assert table.variables[0] == "w/part_0" and len(table.parts) == 2
+    assert table.settings.values == "bfloat16"
+    assert caplog.text.count("`v` in tables=[...] is no variable of a graph that this program has run so far") == 1
+    assert "`w` in" not in caplog.text
+
+
+def test_a_name_of_an_earlier_graph_is_no_other_name(caplog: pytest.LogCaptureFixture) -> None:
+    with installing(tables=["w", "x"]) as installed:
+        for name in ("w", "x"):
+            with tf.Graph().as_default(), v1.Session() as session:
+                rows = tf.gather(v1.get_variable(name, [3, 2]), v1.placeholder_with_default([0, 1], [None]))
+                step = v1.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(rows))
+                session.run(v1.global_variables_initializer())
+                session.run(step)
+    assert list(installed.tables) == ["w", "x"]
+    assert "`x` in tables=[...] is no variable" in caplog.text  # so far
+    assert "`w` in" not in caplog.text

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.graph.view import GraphView
+from rewriter.offline.multi_graph import judge_meta_graphs
 from rewriter.plan.planner import explain
 from rewriter.plan.region import REMOVED
 from rewriter.proof import prove
@@ -132,3 +133,12 @@ def test_the_proof_holds_and_every_part_is_drawn(strategy: str, clipped: bool) -
         build()
         (region,) = rewrite(graph).regions
     assert {f"model/user/part_{part}" for part in range(3)} <= set(region.ops(REMOVED))
+
+
+def test_a_name_of_the_whole_is_that_of_parts_in_graphs_of_a_file(graph: tf.Graph) -> None:
+    v1.nn.embedding_lookup(_partitioned(3), v1.placeholder(tf.int64, [BATCH]))
+    files = {tags: v1.train.export_meta_graph() for tags in ("serve", "train")}
+    plans = judge_meta_graphs(files, ["model/user"])
+    assert [[table.name for table in plan.tables] for plan in plans.values()] == [["model/user"]] * 2
+    with pytest.raises(ValueError, match="no graph has a variable `model/item`"):
+        judge_meta_graphs(files, ["model/item"])
