@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from migrate.checkpoint.latest import is_of_saver
 from migrate.errors import MigrateError
 from migrate.regular_files import read_regular
 from migrate.source.project.discovery import Walker
@@ -27,10 +28,15 @@ class Rest:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints of TensorFlow among `files`, by the names that a `Saver` restores."""
+        """The checkpoints of a v1 `Saver` among `files`, by the names that it restores."""
         names = {path.name.rpartition(".data-")[0] for path in [*self.files, *map(Path, self.large)]}
-        indices = (path.with_suffix("") for path in self.files if path.suffix == ".index")
-        return sorted(path.as_posix() for path in indices if path.name in names)
+        indices = [path for path in self.files if path.suffix == ".index" and path.stem in names]
+        of_saver = (path for path in indices if is_of_saver(path, self.files[path], self._has))
+        return sorted(path.with_suffix("").as_posix() for path in of_saver)
+
+    def _has(self, path: Path) -> bool:
+        ends = (Path(one).parts[-len(path.parts) :] for one in self.large)
+        return path in self.files or path.parts in ends
 
 
 def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> Rest:
