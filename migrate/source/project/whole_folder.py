@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrate.checkpoint.latest import is_of_saver
 from migrate.errors import MigrateError
 from migrate.regular_files import read_regular
 from migrate.source.project.discovery import Walker
@@ -28,13 +27,13 @@ class Rest:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints of a v1 `Saver` among `files`, by the names that it restores."""
+        """The checkpoints of TensorFlow among `files`, by the names that a `Saver` restores."""
         names = {path.name.rpartition(".data-")[0] for path in [*self.files, *map(Path, self.large)]}
-        indices = [path for path in self.files if path.suffix == ".index" and path.stem in names]
-        of_saver = (path for path in indices if is_of_saver(path, self.files[path], self._has))
-        return sorted(path.with_suffix("").as_posix() for path in of_saver)
+        indices = (path.with_suffix("") for path in self.files if path.suffix == ".index")
+        return sorted(path.as_posix() for path in indices if path.name in names)
 
-    def _has(self, path: Path) -> bool:
+    def has(self, path: Path) -> bool:
+        """Whether the directories have a file, copied or larger than what is copied."""
         ends = (Path(one).parts[-len(path.parts) :] for one in self.large)
         return path in self.files or path.parts in ends
 
