@@ -6,12 +6,14 @@ import contextlib
 import glob
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 FILE = "checkpoint"
 #: What the index of a checkpoint has that a Saver wrote of no variables alone: Keras' one, and one of tables.
 _OTHERS = (b"_CHECKPOINTABLE_OBJECT_GRAPH", b"-keys")
+#: What a SavedModel has beside the folder `variables`.
+_MODELS = ("saved_model.pb", "saved_model.pbtxt")
 #: Where checkpoints are looked for, below a program's folder, and below ours.
 _BELOW = ("*.index", "*/*.index", "*/*/*.index")
 _BELOW_US = _BELOW[1:2]
@@ -33,9 +35,20 @@ def _is_of_variables(index: Path) -> bool:
     with contextlib.suppress(OSError):
         hidden = any(part.startswith(".") for part in index.parts if part not in {".", ".."})
         if not hidden and index.is_file() and any(index.parent.glob(f"{glob.escape(index.stem)}.data-*")):
-            names = index.read_bytes()
-            return not any(word in names for word in _OTHERS)
+            return is_of_saver(index, index.read_bytes(), Path.exists)
     return False
+
+
+def is_of_saver(index: Path, names: bytes, exists: Callable[[Path], bool]) -> bool:
+    """Return whether an index, of which these are the bytes, is that of a checkpoint that a v1 Saver wrote to train on.
+
+    The variables of a SavedModel are none.
+    """
+    in_model = index.name == "variables.index" and index.parent.name == "variables"
+    folder = index.parent.parent
+    if in_model and any(exists(folder / name) for name in _MODELS):
+        return False
+    return not any(word in names for word in _OTHERS)
 
 
 def write_latest(place: Path, scratch: Path) -> None:

@@ -216,13 +216,18 @@ def _say_checkpoints(
 
     A program with tables in its source cannot restore them; where they are copied, it would try to.
     """
-    from migrate.checkpoint.latest import beside
+    from pathlib import Path
+
+    from migrate.checkpoint.latest import beside, is_of_saver
     from migrate.report.model import Applicability
 
     is_of_runtime = any(one.target == "runtime" for one in report.inputs)
     if not is_of_runtime or all(one.applicability in (None, Applicability.IN_GRAPH) for one in report.tables):
         return
-    saved = rest.checkpoints if rest is not None else []
+    saved = []
+    if rest is not None:
+        indices = ((one, Path(f"{one}.index")) for one in rest.checkpoints)
+        saved = [one for one, index in indices if is_of_saver(index, rest.files[index], rest.has)]
     if saved and directory is not None:
         say(
             f"copied: {first_names([(directory / one).as_posix() for one in saved])}, a checkpoint of the original, "

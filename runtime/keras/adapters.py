@@ -135,6 +135,8 @@ def adapt(keras: Any) -> None:
     if hasattr(older, "_create_all_weights"):  # Keras 3 has names alone
         _replace(older, "_create_all_weights", legacy_optimizers.creating)
         _replace(older, "add_slot", legacy_optimizers.adding)
+        _replace(older, "get_slot", legacy_optimizers.getting)
+        _replace(older, "_create_or_restore_slot_variable", legacy_optimizers.restoring)
         _replace(older, "_distributed_apply", functools.partial(legacy_optimizers.applying, _begin))
     base = keras.optimizers.Optimizer
     whole_layers.adapt(keras, _replace)
@@ -221,7 +223,8 @@ def _with_slots_in_rows(stock_add: Callable[..., Any]) -> Callable[..., Any]:
         anchor = tensorflow_variable(reference)
 
         def in_rows(stock: tf.Variable) -> WholeSlot:
-            return WholeSlot(anchor, self, SLOTS[name], stock, _native(self, _stock_of(self, anchor), anchor))
+            form = _native(self, _stock_of(self, anchor), anchor)
+            return WholeSlot(anchor, self, SLOTS[name], stock, form, float(stock[0, 0]))
 
         owned = isinstance(anchor, WholeVariable) and not _trains_whole(self, anchor) and name in SLOTS
         with created_as(in_rows) if owned else contextlib.nullcontext():

@@ -6,18 +6,21 @@ SGD and Adagrad move the rows of the batch alone, Adam moves every row at every 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
+from runtime.keras.stock_files import StockMatrix
+from runtime.keras.whole_variable import WholeSlot, WholeVariable, created_as
 from runtime.optimizers._base import RuleOptimizer, TableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.table.eager_anchor import EagerAnchor
 
 _REMEDY = "use SGD, Adagrad or Adam of keras.optimizers.legacy, or SGD, Adagrad, Adam or AdamW of keras.optimizers"
+#: The slots of a variable, by the rule of the native form, in the order of a row.
+SLOTS: Mapping[str, Sequence[str]] = {"momentum": ("momentum",), "adagrad": ("accumulator",), "keras_adam": ("m", "v")}
 #: What the update of a class may be overridden by.
 _STEPS = ("_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices")
 
@@ -91,15 +94,52 @@ def adding(stock_add: Callable[..., Any]) -> Callable[..., Any]:
     """Return an optimizer's `add_slot`, which lets the slots of a `WholeVariable` lie in the rows of its table."""
 
     def add_slot(self: Any, var: Any, slot_name: str, *args: Any, **kwargs: Any) -> Any:
-        owned = isinstance(var, WholeVariable) and slot_name in SLOTS
+        slot = _slot(self, var, slot_name) if isinstance(var, WholeVariable) else None
+        if slot is None:
+            return stock_add(self, var, slot_name, *args, **kwargs)
+        number, native, sign = slot
 
         def in_rows(stock: tf.Variable) -> WholeSlot:
-            return WholeSlot(var, self, SLOTS[slot_name], stock, _native(self, var)[0])
+            return WholeSlot(var, self, number, stock, native, native.starts[number], sign)
 
-        with created_as(in_rows) if owned else contextlib.nullcontext():
+        with created_as(in_rows):
             return stock_add(self, var, slot_name, *args, **kwargs)
 
     return add_slot
+
+
+def restoring(stock_restore: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's `_create_or_restore_slot_variable`, by which slots in a checkpoint get into the rows."""
+
+    def create_or_restore(self: Any, slot_variable_position: Any, slot_name: str, variable: Any) -> Any:
+        matrix = getattr(variable, "original", variable)
+        if isinstance(matrix, StockMatrix):
+            slot = _slot(self, matrix, slot_name)
+            return None if slot is None else matrix.slot(*slot)
+        trained = in_their_place(self, variable)
+        return stock_restore(self, slot_variable_position=slot_variable_position, slot_name=slot_name, variable=trained)
+
+    return create_or_restore
+
+
+def getting(stock_get: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's `get_slot`, which finds the slots of a shadow by its variable, as a checkpoint asks."""
+
+    def get_slot(self: Any, var: Any, slot_name: str) -> Any:
+        shadowed = isinstance(var, WholeVariable) and trains_shadow(self, var)
+        return stock_get(self, var.shadow if shadowed else var, slot_name)
+
+    return get_slot
+
+
+def _slot(optimizer: Any, variable: EagerAnchor | StockMatrix, name: str) -> tuple[int, TableOptimizer, float] | None:
+    """Return the number of a slot in a row, the native form, and the sign of Keras' slot; None if it has no such slot.
+
+    Keras' momentum is what is added to the variable, and that of the native form what is taken off.
+    """
+    native, has_rate = _native(optimizer, variable)
+    names = SLOTS.get(native.rule, ())
+    return (names.index(name), native, -1.0 if has_rate else 1.0) if name in names else None
 
 
 def applying(begin: Callable[[Any, EagerAnchor], None], stock_apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,7 +172,7 @@ def _update(optimizer: Any, anchor: EagerAnchor, gradient: Any) -> None:
     native.update_table(anchor.table, gradient, 1.0 if has_rate else rate)
 
 
-def _native(optimizer: Any, anchor: EagerAnchor) -> tuple[TableOptimizer, bool]:
+def _native(optimizer: Any, anchor: EagerAnchor | StockMatrix) -> tuple[TableOptimizer, bool]:
     """Return the native form of an optimizer, and whether its gradients are to have the rate in them."""
     kind = next(one for one in type(optimizer).__mro__ if any(step in vars(one) for step in _STEPS))
     if kind.__name__ not in NATIVE or not kind.__module__.startswith(("keras.", "tf_keras.")):

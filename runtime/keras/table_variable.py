@@ -32,6 +32,7 @@ class TableVariable(EagerAnchor):
         """Create the variable of a table; call `table_variable` instead."""
         super().__init__(table)
         self.rank = 2  #: 1 where an id has one number instead of a row
+        self.original = stock_files.StockMatrix(table)  #: what a checkpoint of the variable fills
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Return the rows of ids, as `tf.gather` and `tf.nn.embedding_lookup` ask for them."""
@@ -59,7 +60,7 @@ class TableVariable(EagerAnchor):
         (restored,) = restored_tensors.values()
         if restored.shape[:1] == [0]:
             return super()._restore_from_tensors(restored_tensors)
-        stock_files.StockMatrix(self.table).put(tf.expand_dims(restored, 1) if self.rank == 1 else restored)
+        self.original.put(tf.expand_dims(restored, 1) if self.rank == 1 else restored)
         return None
 
 

@@ -274,14 +274,26 @@ class WholeVariable(FreeIds, _Whole, EagerAnchor):
 class WholeSlot(_Whole):
     """A slot of an optimizer, whose values lie in the rows of the table of a `WholeVariable`."""
 
-    def __init__(self, anchor: WholeVariable, optimizer: Any, number: int, stock: tf.Variable, form: Any) -> None:
-        """Stand for the slot `number`; `form` is the native form of the optimizer."""
+    def __init__(
+        self,
+        anchor: WholeVariable,
+        optimizer: Any,
+        number: int,
+        stock: tf.Variable,
+        form: Any,
+        first: float,
+        sign: float = 1.0,
+    ) -> None:
+        """Stand for the slot `number`, which starts as `first`, or of another sign than in a row of `form`.
+
+        `form` is the native form of the optimizer.
+        """
         self._stand_for(stock)
         super().__init__(tf.zeros([0, anchor.table.dim]), trainable=False)
         self._stand_for(stock)
         self._deny_resource()
         self._anchor, self._optimizer, self._number = anchor, weakref.ref(optimizer), number
-        self._starts, self._rule, self._first = tuple(form.starts), form.rule, float(stock[0, 0])
+        self._starts, self._rule, self._first, self._sign = tuple(form.starts), form.rule, first, sign
         #: What a slot of the table has beyond that of the optimizer: Keras' Adagrad adds its epsilon later.
         self._more = self._starts[number] - self._first if number < len(self._starts) else 0.0
 
@@ -292,7 +304,7 @@ class WholeSlot(_Whole):
     def _get(self, trains: bool = False) -> tf.Tensor:
         if self._number >= len(self._starts):  # SGD without a momentum makes one, and does not use it
             return tf.fill(self._given_shape, self._first)
-        return self._parts()[2][: self._rows, self._number] - self._more
+        return self._sign * self._parts()[2][: self._rows, self._number] - self._more
 
     def _parts(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys, those of the whole variable first, their rows, and slots [n, slots, dim]."""
@@ -310,7 +322,7 @@ class WholeSlot(_Whole):
             return
         known, values, slots = self._parts()
         places = tf.stack([keys, tf.fill([tf.size(keys)], tf.constant(self._number, tf.int64))], 1)
-        slots = tf.tensor_scatter_nd_update(slots, places, rows + self._more)
+        slots = tf.tensor_scatter_nd_update(slots, places, self._sign * (rows + self._more))
         starts = np.array(self._starts, np.float32).view(np.uint32).astype(np.int64)
         meta = [2, table.seed, table.dim, len(self._starts), optimizer_kind(self._rule), *starts]
         slots = tf.reshape(slots, [-1, len(self._starts) * table.dim])

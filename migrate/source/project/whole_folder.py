@@ -32,6 +32,11 @@ class Rest:
         indices = (path.with_suffix("") for path in self.files if path.suffix == ".index")
         return sorted(path.as_posix() for path in indices if path.name in names)
 
+    def has(self, path: Path) -> bool:
+        """Whether the directories have a file, copied or larger than what is copied."""
+        ends = (Path(one).parts[-len(path.parts) :] for one in self.large)
+        return path in self.files or path.parts in ends
+
 
 def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> Rest:
     """Return the files below the directories in `paths`.

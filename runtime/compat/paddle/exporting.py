@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ __all__ = ["InputSpec", "load", "save", "to_static"]
 
 _EXAMPLE = "such as [paddle.static.InputSpec([None, 39], 'int64', 'ids')]"
 _SPEC = "_input_spec"
+#: What TensorFlow says of a variable that is no part of what is exported, and of one that exists in the call alone.
+_NOT_OWNED = ("untracked", "variables which have been deleted")
 
 
 class InputSpec:
@@ -83,12 +85,12 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     except (NotImplementedError, tf.errors.OperatorNotAllowedInGraphError) as error:
         raise ValueError(f"{_place(error)}: paddle.jit.save cannot export this: {functions.NO_ELEMENTS}") from error
     except AssertionError as error:
-        if "untracked" not in str(error):
+        if not any(words in str(error) for words in _NOT_OWNED):
             raise
         raise ValueError(
-            f"paddle.jit.save cannot export {type(layer).__name__}, because it uses a layer or weight that it "
-            "does not own, such as one in a plain list: put layers into a paddle.nn.LayerList, and weights "
-            "into a paddle.nn.ParameterList"
+            f"paddle.jit.save cannot export {type(layer).__name__}, because it uses a layer or weight that it does not "
+            f"own, {_not_owned(layer)}: create it in `__init__` as an attribute of the network, and several in a "
+            "paddle.nn.LayerList or paddle.nn.ParameterList"
         ) from error
     finally:
         for inner, training in modes:
@@ -98,6 +100,38 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
 def _decorated(layer: Layer) -> list[Any]:
     """Return the specs that `to_static` gave a layer, or its `forward`."""
     return [getattr(part, _SPEC, None) for part in (layer, layer.forward)]
+
+
+def _not_owned(layer: Layer) -> str:
+    """Return what holds a layer or weight that is none of the network's, as far as a search of its parts shows it."""
+    owned = {id(part) for part in [*layer.sublayers(include_self=True), *layer.state_dict().values()]}
+    for inner in layer.sublayers(include_self=True):
+        owner = type(inner).__name__
+        names = {f"{name}` of {owner}": value for name, value in vars(inner).items()}
+        names |= {f"{name}` outside of {owner}": value for name, value in _outside(type(inner).forward).items()}
+        for name, value in names.items():
+            if any(id(part) not in owned for part in _layers_and_weights(value)):
+                return f"`{name}"
+    return "such as one in a plain list, or one that `forward` creates"
+
+
+def _outside(forward: Any) -> dict[str, Any]:
+    """Return the variables of functions and files around a method that it uses."""
+    try:
+        around = inspect.getclosurevars(inspect.unwrap(forward))
+    except (TypeError, ValueError):  # no function of Python, or a name that is not set yet
+        return {}
+    return {**around.globals, **around.nonlocals}
+
+
+def _layers_and_weights(value: Any) -> Iterator[Layer | Weight]:
+    if isinstance(value, Layer | Weight):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _layers_and_weights(list(value.values()))
+    elif isinstance(value, list | tuple | set):
+        for part in value:
+            yield from _layers_and_weights(part)
 
 
 def _place(error: BaseException) -> str:

@@ -14,11 +14,18 @@ from runtime.compat.paddle.files import values_of
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.optimizer.sgd import Momentum
-from runtime.nn.optimizer.state import load_table_slots
+from runtime.nn.optimizer.state import load_table_slots, table_slots
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
 _SCHEDULE = "LR_Scheduler"
+#: Slots with another name in Paddle's files, those of shape [1] there first.
+_POWERS = {"beta1_pow": "beta1_pow_acc", "beta2_pow": "beta2_pow_acc"}
+_OF_PADDLE = {
+    **_POWERS,
+    "avg_squared_grad": "_avg_squared_grad",
+    "avg_squared_update": "_avg_squared_update",
+}
 
 
 class ReduceOnPlateau(LRScheduler):
@@ -109,14 +116,21 @@ def _set_lr_scheduler(self: Optimizer, scheduler: LRScheduler) -> None:
 
 
 def _state_dict(self: Optimizer) -> dict[str, Any]:
-    """Return the slots of the weights that were trained, and the state of the scheduler."""
+    """Return the slots of the weights that were trained, as Paddle has them, and the state of the scheduler.
+
+    A table has its rows, too, which Paddle ignores.
+    """
     weights = _weights(self)
+    kept = {(number, slot): one for (number, slot), one in self.slots().items() if number in weights}
     state: dict[str, Any] = {
-        _key(weights[number], slot): variable.numpy()
-        for (number, slot), variable in self.slots().items()
-        if number in weights
+        _key(weights[number], slot): variable.numpy().reshape([1] if slot in _POWERS else variable.shape)
+        for (number, slot), variable in kept.items()
     }
-    for weight, _ in self.rules():
+    squares = [(weights[number], one) for (number, slot), one in kept.items() if slot == "mean_square"]
+    for weight, variable in squares:  # Paddle's RMSProp has a mean of gradients also where it does not center them
+        state.setdefault(_key(weight, "mean_grad"), np.zeros_like(variable.numpy()))
+    for weight, rule in self.rules():
+        state |= {_key(weight, slot): values for slot, values in table_slots(weight, rule).items()}
         parts = weight.table.snapshot()
         state[f"{weight.name}_rows"] = [part.numpy() for part in parts]
     if isinstance(self._learning_rate, LRScheduler):
@@ -129,15 +143,14 @@ def _set_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
     weights = list(_weights(self).values())
     stored = _slots_by_name({weight.name for weight in weights}, state_dict)
     for weight in weights:
-        slots = stored.get(weight.name, {})
+        slots, rows = stored.get(weight.name, {}), state_dict.get(f"{weight.name}_rows")
         if isinstance(weight, TableWeight):
             matrices = {slot: value for slot, value in slots.items() if value.shape == weight.declared_shape}
-            if matrices:
+            if matrices and rows is None:
                 load_table_slots(weight, self.rule_of(weight), matrices)
             slots = {slot: value for slot, value in slots.items() if slot not in matrices}
         for slot, value in slots.items():
             self.slot(weight, slot, 0.0, value.shape).assign(value)
-        rows = state_dict.get(f"{weight.name}_rows")
         if rows is not None and isinstance(weight, TableWeight):
             replace_rows(weight.table, [part if isinstance(part, np.ndarray) else values_of(part) for part in rows])
     if _SCHEDULE in state_dict and isinstance(self._learning_rate, LRScheduler):
@@ -161,7 +174,7 @@ def _weights(optimizer: Optimizer) -> dict[int, Weight]:
 
 
 def _key(weight: Weight, slot: str) -> str:
-    return f"{weight.name}_{slot}_0"
+    return f"{weight.name}_{_OF_PADDLE.get(slot, slot)}_0"
 
 
 #: What optimizers have in Paddle's eager programs besides what `runtime.nn.optimizer.Optimizer` has.

@@ -10,7 +10,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint.live_tables import replace_rows, snapshot_rows
-from runtime.checkpoint.rows import optimizer_kind
+from runtime.checkpoint.rows import TableRows, optimizer_kind
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.nn.layer import Layer
 from runtime.nn.optimizer.base import Optimizer, TableRule
@@ -59,11 +59,19 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
                 f"the table `{one.path}` has a row of the id {beyond[0]}, but the largest id of the model's "
                 f"embedding is {count - 1}: give the embedding as many num_embeddings as there are ids"
             )
-        for number, (name, start) in enumerate(zip(one.names, one.rule.starts, strict=True)):
-            values = np.full(one.weight.declared_shape, start, np.float32)
-            if rows.slot_count:  # else no row was updated yet
-                values[places] = rows.slot(number)
-            found[one.path, name] = values * np.float32(1 / one.rule.unit)
+        found |= {(one.path, name): values for name, values in _matrices(one, rows, places).items()}
+    return found
+
+
+def _matrices(one: _Trained, rows: TableRows, places: Array) -> dict[str, Array]:
+    """Return the slots of a table as matrices; `places` says which row of them each of its rows is, if any."""
+    found: dict[str, Array] = {}
+    inside = (places >= 0) & (places < one.weight.declared_shape[0])
+    for number, (name, start) in enumerate(zip(one.names, one.rule.starts, strict=True)):
+        values = np.full(one.weight.declared_shape, start, np.float32)
+        if rows.slot_count:  # else no row was updated yet
+            values[places[inside]] = rows.slot(number)[inside]
+        found[name] = values * np.float32(1 / one.rule.unit)
     return found
 
 
@@ -146,6 +154,13 @@ def _checked(
         if path in begun and (path, name) not in given:
             raise ValueError(f"there are no values for the slot `{name}` of the weight `{path}`: give all of its slots")
     return given
+
+
+def table_slots(weight: TableWeight, rule: TableRule) -> dict[str, Array]:
+    """In eager code, return the slots of the rows of the ids below `num_embeddings`, or of buckets, as matrices."""
+    rows = snapshot_rows(weight.table)
+    first = 0 if weight.rules.buckets is None else FIRST_BASE_KEY
+    return _matrices(_Trained(weight.label, weight, rule, _NAMES[rule.rule]), rows, np.asarray(rows.keys - first))
 
 
 def load_table_slots(weight: TableWeight, rule: TableRule, slots: Mapping[str, Any]) -> None:

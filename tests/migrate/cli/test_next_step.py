@@ -85,6 +85,23 @@ def test_copied_checkpoints_of_the_original_are_named(work: Path) -> None:
     assert "a checkpoint of the original" not in run("src", "-o", "other", "--copy-rest").output
 
 
+@pytest.mark.parametrize("model", ["saved_model.pb", "saved_model.pbtxt"])
+def test_a_saved_model_and_a_checkpoint_of_keras_are_no_checkpoints_of_a_saver(
+    model: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_folder, "LARGEST", 10_000)
+    save(work / "src" / "served" / "variables", "variables")
+    (work / "src" / "served" / model).write_bytes(b"x" * (10_001 if model.endswith("txt") else 1))
+    save(work / "src" / "weights", "model", index=b"_CHECKPOINTABLE_OBJECT_GRAPH")
+    done = run("src", "-o", "out", "--copy-rest")
+    assert "a checkpoint of the original" not in done.output and "to train on" not in done.output
+    assert (work / "out" / "served" / "variables" / "variables.index").exists()
+    (work / "src" / "served" / model).unlink()
+    done = run("src", "-o", "other", "--copy-rest")
+    assert "copied: other/served/variables/variables, a checkpoint" in done.output
+    assert "to train on from src/served/variables:" in done.output
+
+
 def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
     assert "to train on" not in run("src", "-o", "out").output
     save(work / "runs", "model-7", "model-9")

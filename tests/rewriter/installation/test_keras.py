@@ -79,15 +79,32 @@ def test_a_function_that_reads_tables_has_no_constants() -> None:
         installed.remove()
 
 
+def _optimizers() -> dict[str, Callable[[], Any]]:
+    made: dict[str, Callable[[], Any]] = {"Adam": lambda: tf.keras.optimizers.Adam(0.01)}
+    if not support.THIRD:
+        legacy = tf.keras.optimizers.legacy
+        made |= {
+            "legacy Adam": lambda: legacy.Adam(0.01),
+            "legacy Adagrad": lambda: legacy.Adagrad(0.1),
+            "legacy SGD": lambda: legacy.SGD(0.1, momentum=0.9),
+            "legacy RMSprop": lambda: legacy.RMSprop(0.01),
+        }
+    return made
+
+
+_OPTIMIZERS = _optimizers()
+
+
 @pytest.mark.parametrize("writes", [False, True])
-def test_files_go_to_and_fro(writes: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("optimizer_name", _OPTIMIZERS)
+def test_files_go_to_and_fro(optimizer_name: str, writes: bool, tmp_path: Path) -> None:
     """A file of the original is read by the moved program, and one that this writes by the original."""
 
     def trained(install: bool, steps: Any) -> Any:
         tf.keras.utils.set_random_seed(1)
         installed = rewriter.install() if install else None
         try:
-            one, optimizer = support.model(), tf.keras.optimizers.Adam(0.01)
+            one, optimizer = support.model(), _OPTIMIZERS[optimizer_name]()
             return steps(one, tf.train.Checkpoint(model=one, optimizer=optimizer))
         finally:
             if installed is not None:

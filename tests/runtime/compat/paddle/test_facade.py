@@ -346,6 +346,9 @@ KINDS = {
     "adam": lambda weights: paddle.optimizer.Adam(0.05, parameters=weights),
     "adadelta": lambda weights: paddle.optimizer.Adadelta(0.5, parameters=weights),
     "momentum": lambda weights: paddle.optimizer.Momentum(0.1, 0.9, parameters=weights),
+    "adagrad": lambda weights: paddle.optimizer.Adagrad(0.1, parameters=weights),
+    "adamw": lambda weights: paddle.optimizer.AdamW(0.05, parameters=weights),
+    "rmsprop": lambda weights: paddle.optimizer.RMSProp(0.05, momentum=0.9, parameters=weights),
 }
 
 
@@ -378,13 +381,17 @@ for kind, made in KINDS.items():
 
 @pytest.mark.one_version
 @pytest.mark.paddle
-def test_training_goes_on_from_files_of_paddle(tmp_path: Path) -> None:
+@pytest.mark.parametrize("back", [False, True])
+def test_training_goes_on_from_files_of_paddle_and_of_the_facade(back: bool, tmp_path: Path) -> None:
     """Weights and slots are Paddle's, of tables and variables, whichever file is loaded first."""
     (tmp_path / "train.py").write_text(GOES_ON, encoding="utf-8")
-    paddle = _run(str(tmp_path / "train.py"), str(tmp_path), "begins").stdout.splitlines()
-    facade = _run("-m", "runtime.compat.paddle", str(tmp_path / "train.py"), str(tmp_path), "goes on").stdout
-    assert len(paddle) == 3
-    for theirs, ours in zip(paddle, facade.splitlines(), strict=True):
+    first, second = [], ["-m", "runtime.compat.paddle"]
+    if back:
+        first, second = second, first
+    begins = _run(*first, str(tmp_path / "train.py"), str(tmp_path), "begins").stdout.splitlines()
+    goes_on = _run(*second, str(tmp_path / "train.py"), str(tmp_path), "goes on").stdout
+    assert len(begins) == 6
+    for theirs, ours in zip(begins, goes_on.splitlines(), strict=True):
         (kind, *want), (same, *got) = theirs.split(), ours.split()
         assert kind == same
         np.testing.assert_allclose(np.array(got, float), np.array(want, float), rtol=1e-5, err_msg=kind)
@@ -516,8 +523,19 @@ class Listed(nn.Layer):
     def forward(self, x):
         return self.layers[0](x)
 
-specs = (([ids],), ([ids],), ([ids],), (), ([ids],), ([3],))
-for network, given in zip((Branch(), Values(), Listed(), nn.Linear(1, 1), lambda x: x, nn.Linear(1, 1)), specs):
+shared = nn.Embedding(3, 2)
+
+class Outside(nn.Layer):
+    def forward(self, x):
+        return shared(x)
+
+class Made(nn.Layer):
+    def forward(self, x):
+        return nn.Embedding(3, 2)(x)
+
+specs = (([ids],), ([ids],), ([ids],), ([ids],), ([ids],), (), ([ids],), ([3],))
+networks = (Branch(), Values(), Listed(), Outside(), Made(), nn.Linear(1, 1), lambda x: x, nn.Linear(1, 1))
+for network, given in zip(networks, specs):
     try:
         paddle.jit.save(network, sys.argv[1], *given)
     except (TypeError, ValueError) as error:
@@ -540,10 +558,13 @@ def test_a_network_is_saved_as_a_model_that_is_served(tmp_path: Path) -> None:
 def test_a_network_that_no_graph_can_have_is_not_saved_and_a_sentence_says_why(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(NOT_SERVED, encoding="utf-8")
     shown = _run("-m", "runtime.compat.paddle", str(tmp_path / "train.py"), str(tmp_path / "model")).stdout.splitlines()
+    not_owned = "because it uses a layer or weight that it does not own"
     begins = (
         "train.py:10: paddle.jit.save cannot export this: Python code reads a value of a tensor",
         "train.py:14: paddle.jit.save cannot export this: Python code reads a value of a tensor",
-        "paddle.jit.save cannot export Listed, because it uses a layer or weight that it does not own",
+        f"paddle.jit.save cannot export Listed, {not_owned}, `layers` of Listed:",
+        f"paddle.jit.save cannot export Outside, {not_owned}, `shared` outside",
+        f"paddle.jit.save cannot export Made, {not_owned}, such as one in a",
         "paddle.jit.save got no input_spec for Linear: give it, such as",
         "paddle.jit.save got a function, which holds no weights: give the paddle.nn.Layer",
         "paddle.jit.save got 3 in input_spec: give an InputSpec or a tensor",
