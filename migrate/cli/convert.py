@@ -226,8 +226,8 @@ def _say_checkpoints(
         return
     saved = []
     if rest is not None:
-        indices = ((one, Path(f"{one}.index")) for one in rest.checkpoints)
-        saved = [one for one, index in indices if is_of_saver(index, rest.files[index], rest.has)]
+        indices = {name: Path(f"{name}.index") for name in rest.checkpoints}
+        saved = [name for name, index in indices.items() if is_of_saver(index, rest.files[index], rest.has)]
     if saved and directory is not None:
         say(
             f"copied: {first_names([(directory / one).as_posix() for one in saved])}, a checkpoint of the original, "

@@ -121,12 +121,12 @@ def _state_dict(self: Optimizer) -> dict[str, Any]:
     A table has its rows, too, which Paddle ignores.
     """
     weights = _weights(self)
-    kept = {(number, slot): one for (number, slot), one in self.slots().items() if number in weights}
+    kept = {key: variable for key, variable in self.slots().items() if key[0] in weights}
     state: dict[str, Any] = {
         _key(weights[number], slot): variable.numpy().reshape([1] if slot in _POWERS else variable.shape)
         for (number, slot), variable in kept.items()
     }
-    squares = [(weights[number], one) for (number, slot), one in kept.items() if slot == "mean_square"]
+    squares = [(weights[number], variable) for (number, slot), variable in kept.items() if slot == "mean_square"]
     for weight, variable in squares:  # Paddle's RMSProp has a mean of gradients also where it does not center them
         state.setdefault(_key(weight, "mean_grad"), np.zeros_like(variable.numpy()))
     for weight, rule in self.rules():

@@ -49,7 +49,7 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
     Raises:
         ValueError: a table has a row of an id beyond.
     """
-    found: Slots = session.run(_variables(optimizer, model))
+    slots: Slots = session.run(_variables(optimizer, model))
     for one in _tables(optimizer, model):
         rows = snapshot_rows(one.weight.table, session)
         count, places = one.weight.declared_shape[0], _places(one, rows.keys)
@@ -59,20 +59,20 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
                 f"the table `{one.path}` has a row of the id {beyond[0]}, but the largest id of the model's "
                 f"embedding is {count - 1}: give the embedding as many num_embeddings as there are ids"
             )
-        found |= {(one.path, name): values for name, values in _matrices(one, rows, places).items()}
-    return found
+        slots |= {(one.path, name): values for name, values in _matrices(one, rows, places).items()}
+    return slots
 
 
-def _matrices(one: _Trained, rows: TableRows, places: Array) -> dict[str, Array]:
+def _matrices(trained: _Trained, rows: TableRows, places: Array) -> dict[str, Array]:
     """Return the slots of a table as matrices; `places` says which row of them each of its rows is, if any."""
-    found: dict[str, Array] = {}
-    inside = (places >= 0) & (places < one.weight.declared_shape[0])
-    for number, (name, start) in enumerate(zip(one.names, one.rule.starts, strict=True)):
-        values = np.full(one.weight.declared_shape, start, np.float32)
+    matrices: dict[str, Array] = {}
+    inside = (places >= 0) & (places < trained.weight.declared_shape[0])
+    for number, (name, start) in enumerate(zip(trained.names, trained.rule.starts, strict=True)):
+        values = np.full(trained.weight.declared_shape, start, np.float32)
         if rows.slot_count:  # else no row was updated yet
             values[places[inside]] = rows.slot(number)[inside]
-        found[name] = values * np.float32(1 / one.rule.unit)
-    return found
+        matrices[name] = values * np.float32(1 / trained.rule.unit)
+    return matrices
 
 
 def load_slots(optimizer: Optimizer, model: Layer, slots: Mapping[tuple[str, str], Any], session: Any) -> list[str]:
