@@ -22,9 +22,7 @@ from runtime.checkpoint.variable_names import full_names, own_variables, variabl
 from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.checkpoint.warm_start_rows import is_replaced
 from runtime.table.anchor import GraphAnchor, no_variable
-
-#: How TensorFlow says that a checkpoint has no such key, also one of objects.
-_LACKS = re.compile("not found in checkpoint|not in the checkpoint")
+from runtime.table.clusters.servers import ROWS
 
 
 def _explain(graph: tf.Graph | None, items: Sequence[Any], path: str, message: str) -> str | None:
@@ -36,7 +34,8 @@ def _explain(graph: tf.Graph | None, items: Sequence[Any], path: str, message: s
     # A table that replaced a variable reads it, too.
     read = [item.table.whole for item in items if isinstance(item, GraphAnchor) and item.reader is None]
     missing = {table.table_name: table.dim for table in read if table.is_save and not _has(bundle, table.table_name)}
-    if missing and _LACKS.search(message) and not delta_names(bundle):
+    # What TensorFlow lacks may be another variable: an EmbeddingVariable's rows have other parts than a table's.
+    if any(f"{table}{part}" in message for table in missing for part in ROWS) and not delta_names(bundle):
         return _without_tables(bundle, missing)
     for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
         for table in table_names(bundle):

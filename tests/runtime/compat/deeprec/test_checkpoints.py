@@ -162,6 +162,17 @@ def test_rows_of_another_width_are_cut_or_filled_up(
     np.testing.assert_array_equal(model.read([5])[:, kept:], fresh.read([5])[:, kept:])
 
 
+def test_a_variable_that_a_checkpoint_lacks_is_named_and_no_table(rec: Any, tmp_path: Path) -> None:
+    path = _Model(rec, None).trained(_IDS).save(tmp_path)
+    model = _Model(rec, None)
+    with model.graph.as_default():
+        rec.get_variable("bias", [3])
+        saver = rec.train.Saver()
+    with pytest.raises(tf.errors.NotFoundError, match="bias") as error:
+        saver.restore(model.session, path)
+    assert "has no rows" not in str(error.value)
+
+
 def test_an_option_says_which_checkpoint_to_begin_with(rec: Any, tmp_path: Path) -> None:
     saved = _Model(rec, 2).trained(_IDS)
     path, rows = saved.save(tmp_path), saved.read()
