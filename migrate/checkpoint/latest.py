@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import json
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 FILE = "checkpoint"
@@ -14,27 +16,41 @@ FILE = "checkpoint"
 _OTHERS = (b"_CHECKPOINTABLE_OBJECT_GRAPH", b"-keys")
 #: What a SavedModel has beside the folder `variables`.
 _MODELS = ("saved_model.pb", "saved_model.pbtxt")
-#: Where checkpoints are looked for, below a program's folder, and below ours.
-_BELOW = ("*.index", "*/*.index", "*/*/*.index")
-_BELOW_US = _BELOW[1:2]
+#: How many folders below a program's checkpoints are looked for, and among how many files at most.
+_DEEP, _MOST = 2, 5_000
 
 
 def beside(programs: Sequence[str], skip: Path | None) -> list[Path]:
     """Return the folders near programs, files or folders, in which a v1 Saver has saved variables; none in `skip`."""
     roots = {path if path.is_dir() else path.parent for path in map(Path, programs)}
-    near = [index for root in roots for pattern in _BELOW for index in root.glob(pattern)]
+    near = [index for root in roots for index in _indices(root, _DEEP)]
     if any(root.resolve().is_relative_to(Path().resolve()) for root in roots):
-        near += [index for pattern in _BELOW_US for index in Path().glob(pattern)]
+        near += _indices(Path(), 1)
     folders = {index.parent.resolve(): index.parent for index in reversed(near) if _is_of_variables(index)}
     outside = (shown for real, shown in folders.items() if skip is None or not real.is_relative_to(skip.resolve()))
     return sorted(outside)
 
 
+def _indices(root: Path, deep: int) -> Iterator[Path]:
+    """Yield indices in a folder and below, the nearest first; among very many files, of the first ones alone."""
+    level, left = [root], _MOST
+    for _ in range(deep + 1):
+        below: list[Path] = []
+        for folder in level:
+            with contextlib.suppress(OSError), os.scandir(folder) as entries:
+                for entry in itertools.islice(entries, left):
+                    left -= 1
+                    if entry.name.endswith(".index"):
+                        yield folder / entry.name
+                    elif not entry.name.startswith(".") and entry.is_dir():
+                        below.append(folder / entry.name)
+        level = below
+
+
 def _is_of_variables(index: Path) -> bool:
     """Return whether this is the index of a checkpoint that `migrate checkpoint` reads."""
     with contextlib.suppress(OSError):
-        hidden = any(part.startswith(".") for part in index.parts if part not in {".", ".."})
-        if not hidden and index.is_file() and any(index.parent.glob(f"{glob.escape(index.stem)}.data-*")):
+        if index.is_file() and any(index.parent.glob(f"{glob.escape(index.stem)}.data-*")):
             return is_of_saver(index, index.read_bytes(), Path.exists)
     return False
 

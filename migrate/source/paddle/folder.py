@@ -70,9 +70,8 @@ def convert(
     except MigrateError as error:
         return folder_findings.no_batch(shown, str(error), trainer, _runs_as_it_is(files, trainer, set(files)))
     except SyntaxError as error:
-        line = error.lineno or 1
-        told = f"is not valid Python ({error.msg})"
-        return folder_findings.refused(shown, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
+        at, message = (error.lineno or 1, 0) * 2, f"is not valid Python ({error.msg})"
+        return folder_findings.refused(shown, [Problem(error.filename or name, at, "", message, "")])
     readers = _readers(files, program.path == STATIC)
     if name == TRAINER and program.instead_of is not None:
         return folder_findings.replaced(shown, list(program.instead_of.run.problems.values()))

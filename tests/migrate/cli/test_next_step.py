@@ -10,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from migrate.checkpoint import latest
 from migrate.cli.check import check
 from migrate.cli.convert import convert
 from migrate.errors import MigrateError
@@ -118,6 +119,13 @@ def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
     assert run("src", "-o", "out").stderr.splitlines()[-2] == f"{moving} convert.json"
     (work / "src" / "shop" / "model.py").write_text("print(1)\n")
     assert "to train on" not in run("src", "-o", "out").output
+
+
+def test_among_very_many_files_checkpoints_are_not_looked_for(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(work / "src" / "a" / "b", "model-7")
+    assert [*map(str, latest.beside(["src"], None))] == ["src/a/b"]
+    monkeypatch.setattr(latest, "_MOST", 2)
+    assert not latest.beside(["src"], None)
 
 
 @pytest.mark.parametrize(("at", "paths"), [("src", ["."]), ("src/shop", [".."])])
