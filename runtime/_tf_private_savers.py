@@ -139,6 +139,19 @@ def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Calla
     change(builder, "_maybe_create_saver", made)
 
 
+def change_exports(change: Callable[[Any], None]) -> None:
+    """Let `change` edit the GraphDef of each SavedModel that a session writes, before it is stored."""
+    builder: Any = tf.compat.v1.saved_model.Builder
+    add = builder._tag_and_add_meta_graph
+
+    @functools.wraps(add)
+    def added(self: Any, meta_graph: Any, *settings: Any, **named: Any) -> Any:
+        change(meta_graph.graph_def)
+        return add(self, meta_graph, *settings, **named)
+
+    builder._tag_and_add_meta_graph = added
+
+
 def explain_restores(explain: Callable[[tf.Graph | None, list[Any], str, str], str | None]) -> None:
     """Let `explain` return why a Saver cannot restore a checkpoint, in one sentence, or None.
 

@@ -40,6 +40,10 @@ _LATE = (
     "a session ran before the graph was complete: build the whole model, with its optimizer, before the first "
     "Session.run"
 )
+_PREDICTS = (
+    "this graph does not train it, and a session ran before its Saver was created: a checkpoint with the table fills "
+    "the variable with the table's rows; create the Saver before the first Session.run to look them up in a table"
+)
 _BEFORE = (
     "its graph was finalized, or had a session, before `rewriter.install()`: call that at the top of the program, "
     "before the first session"
@@ -53,8 +57,9 @@ _NOTHING = Plan((), (), (), ())
 _STATES = "_recmigrate_states"
 #: Types of ops that look rows up, train, or call functions, which may do either.
 _RELEVANT = re.compile("Gather|SparseSegment|Apply|Scatter|Sparse.*MatMul|Call|While|If|Case|OneHot|StridedSlice")
-#: Types of ops of a training step (that of Adam has none but Scatter for rows), or of a Saver.
-_STEPS = re.compile("Apply|^(Resource)?Scatter(Add|Sub|Update)|^RestoreV2")
+#: Types of ops of a training step; that of Adam has none but Scatter for rows.
+_STEPS = re.compile("Apply|^(Resource)?Scatter(Add|Sub|Update)")
+_RESTORES = re.compile("^RestoreV2")
 
 
 @dataclass(eq=False)
@@ -292,7 +297,8 @@ class Graphs:
         An incomplete graph is left for now: it has neither a training step nor a Saver, and others may follow.
         """
         view = GraphView.of(graph)
-        complete = complete or _trains_or_restores(view)
+        trains = _has(view, _STEPS)
+        complete = complete or trains or _has(view, _RESTORES)
         wanted = self._wanted(view, complete)
         if not wanted:
             return None, []
@@ -303,7 +309,7 @@ class Graphs:
         plan, _ = rewrite_and_view(graph, wanted, True, self.options.every)
         tables = {table.name: table for table in plan.tables if complete}
         late = [tables.pop(name) for name in sorted(_reached_by_a_session(graph, plan, state.ran)) if name in tables]
-        reason = _BEFORE if state.before else _LATE
+        reason = _BEFORE if state.before else _LATE if trains else _PREDICTS
         return list(tables), [Refusal(one.name, reason, (), one.shape, one.source, one.source) for one in late]
 
 
@@ -312,10 +318,10 @@ def _may_move(graph: tf.Graph, known: int) -> bool:
     return any(_RELEVANT.search(op.type) for op in graph.get_operations()[known:])
 
 
-def _trains_or_restores(view: GraphView) -> bool:
-    """Whether a graph trains or reads checkpoints, maybe in a function: one that does neither may be incomplete."""
+def _has(view: GraphView, types: re.Pattern[str]) -> bool:
+    """Whether a graph, maybe in a function, has ops of these types."""
     inside = (node for function in view.functions.values() for node in function.node_def)
-    return any(_STEPS.search(node.op) for node in itertools.chain(view.nodes.values(), inside))
+    return any(types.search(node.op) for node in itertools.chain(view.nodes.values(), inside))
 
 
 def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> Iterator[Any]:

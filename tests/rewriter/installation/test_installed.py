@@ -214,3 +214,21 @@ def test_a_name_of_an_earlier_graph_is_no_other_name(caplog: pytest.LogCaptureFi
     assert list(installed.tables) == ["w", "x"]
     assert "`x` in tables=[...] is no variable" in caplog.text  # so far
     assert "`w` in" not in caplog.text
+
+
+def test_a_program_that_predicts_and_makes_its_saver_late_is_told_so_and_reads_the_rows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with installing():
+        with tf.Graph().as_default(), v1.Session() as session:
+            train, saver = step(), v1.train.Saver()
+            trained(session, train)
+            path = saver.save(session, str(tmp_path / "model"))
+        with tf.Graph().as_default(), v1.Session() as session:
+            table = v1.get_variable("table", initializer=np.ones([3, 2], np.float32))
+            rows = tf.gather(table, v1.placeholder_with_default([0, 1], [None]))
+            session.run(v1.global_variables_initializer())
+            v1.train.Saver().restore(session, path)
+            assert np.allclose(session.run(rows)[:, 0], [1, 0.5232687])
+    assert "`table` stays a variable: this graph does not train it, and a session ran before its Saver" in caplog.text
+    assert "table-values" in dict(tf.train.list_variables(path))
