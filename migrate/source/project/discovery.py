@@ -319,12 +319,16 @@ def _spec(base: str, path: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
         lines = read_regular(path).removeprefix(BOM).decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return
-    patterns = [line for line in lines if line.strip() and not line.startswith("#") and _sensible(line)]
-    if patterns:
+    patterns = [line for line in lines if line.strip() and not line.startswith("#")]
+    if not patterns:
+        return
+    try:
         yield base, GitIgnoreSpec.from_lines(patterns)
+    except ValueError:
+        yield base, GitIgnoreSpec.from_lines([line for line in patterns if _is_valid(line)])
 
 
-def _sensible(line: str) -> bool:
+def _is_valid(line: str) -> bool:
     try:
         GitIgnoreSpec.from_lines([line])
     except ValueError:

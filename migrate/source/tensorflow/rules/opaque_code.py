@@ -10,10 +10,10 @@ from migrate.report.model import State
 from migrate.source.flow import Holder
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import argument, is_none, string
-from migrate.source.tensorflow.base.bindings import builtin
+from migrate.source.tensorflow.base.bindings import builtin, is_variable
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
 from migrate.source.tensorflow.base.model import Blocker, blocker
-from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, cached_query
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, about_tables, cached_query
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
@@ -21,6 +21,8 @@ from migrate.source.tensorflow.facts.references.evaluated_text import evaluates_
 
 EVAL = "builtins.eval"
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.exec"}
+#: Functions that make variables.
+MAKERS = {"get_variable", "Variable"}
 #: Attributes of functions and frames that hold the values of names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", EVAL, "builtins.exec"}
@@ -73,6 +75,10 @@ class Opaque(FileRule):
     )
     examples = (
         Example("star import", "from tensorflow import *\nW = get_variable('w', [9, 4])\n", says="`*`"),
+        Example(
+            "a star beside the import of what makes tables",
+            "from keras.layers import *\nfrom keras.layers import Embedding\nEmbedding(9, 4)\n",
+        ),
         Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
         Example(
             "`eval` of an option, with --assume",
@@ -90,13 +96,10 @@ class Opaque(FileRule):
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
-        for statement in file.tree.imports:
-            if isinstance(statement, cst.ImportFrom) and isinstance(statement.names, cst.ImportStar):
-                if file.tree.link is not None and not file.tree.link.hides(file.tree.source(statement)):
-                    continue  # its names are those of other files of the project
-                text = file.tree.source(statement)
-                reason = "the names that it imports are not known, so a table among them is not found"
-                yield self._remark(statement, f"`{text}` imports names by `*`", reason, "import the names one by one")
+        for statement, names in _starred(file):
+            text, listed = file.tree.source(statement), ", ".join(f"`{name}`" for name in names)
+            reason = f"{listed} may be one of them, and a table that it makes or reads is not seen"
+            yield self._remark(statement, f"`{text}` imports names by `*`", reason, "import the names one by one")
         for call, name in _qualified_calls(file):
             yield from self._call(file, call, name)
 
@@ -140,6 +143,25 @@ class Opaque(FileRule):
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)
+
+
+def _starred(file: File) -> Iterator[tuple[cst.ImportFrom, list[str]]]:
+    """Yield the star imports of code outside, and the names that only these can bind and that are named for tables."""
+    if not (stars := [one for one in file.tree.stars if _is_outside(file, one)]):
+        return
+    names = [name for name in file.tree.names if name in MAKERS or about_tables().search(name)]
+    if unbound := sorted(name for name in names if any(_is_unbound(file, use) for use in file.tree.names[name])):
+        yield from ((star, unbound) for star in stars)
+
+
+def _is_outside(file: File, star: cst.ImportFrom) -> bool:
+    """True unless all names that it imports are those of other files of the project."""
+    return file.tree.link is None or file.tree.link.hides(file.tree.source(star))
+
+
+def _is_unbound(file: File, use: cst.Name) -> bool:
+    """True for a name that is read, and that neither this file nor a file of the project binds."""
+    return is_variable(file.tree, use) and file.tree.linked_names(use) == (frozenset(), False)
 
 
 @cached_query
