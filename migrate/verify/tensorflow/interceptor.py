@@ -17,6 +17,7 @@ import tensorflow as tf
 from migrate.verify.replacing import around, replaced
 from migrate.verify.tensorflow import branches
 from rewriter._tf_private_sessions import elements_of
+from rewriter.analysis.already_moved import SCOPE
 from rewriter.proof.recording import fed_values
 
 v1: Any = tf.compat.v1
@@ -256,17 +257,22 @@ def source_tensors(ops: Iterable[tf.Operation], fed: Collection[str] = ()) -> li
     """Return the nearest source tensors that the ops depend on, sorted by name.
 
     What a branch or a loop of a v1 graph draws can be neither fetched nor fed, and is left out. A tensor that the
-    program feeds, one of the names `fed`, is a source as well: what would compute it does not run.
+    program feeds, one of the names `fed`, is a source as well: what would compute it does not run. What the rewriter
+    has built is none: its placeholders have defaults, the rows and their numbers.
     """
     found: dict[str, tf.Tensor] = {}
     seen = set(ops)
     pending = list(seen)
     while pending:
         current = pending.pop()
-        sources = [t for t in current.inputs if t.name in fed or t.op.type in _SOURCES]
+        sources = [t for t in current.inputs if t.name in fed or _is_source(t.op)]
         found |= {t.name: t for t in sources if t.graph.is_fetchable(t.op)}
         for before in [t.op for t in current.inputs if t.name not in fed] + list(current.control_inputs):
-            if before not in seen and before.type not in _SOURCES:
+            if before not in seen and not _is_source(before):
                 seen.add(before)
                 pending.append(before)
     return [found[name] for name in sorted(found)]
+
+
+def _is_source(op: tf.Operation) -> bool:
+    return op.type in _SOURCES and not op.name.startswith(SCOPE)

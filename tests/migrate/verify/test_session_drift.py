@@ -186,6 +186,21 @@ def test_a_partitioned_variable_that_moves_at_run_time(lookup: str, table: str, 
     assert not [one.name for one in compared if "Adagrad" in one.name]
 
 
+def test_the_variable_of_a_feature_column_that_moves_at_run_time(tmp_path: Path) -> None:
+    """The rewriter's placeholders with defaults are no inputs of the program."""
+    made, _, rest = PARTED.partition("user = ")
+    column = "column = tf.feature_column.categorical_column_with_identity('user', 30)\n"
+    looked = "rows = tf.feature_column.input_layer({'user': ids}, [tf.feature_column.embedding_column(column, 4)])\n"
+    path, converted = tmp_path / "program.py", tmp_path / "converted" / "program.py"
+    converted.parent.mkdir()
+    path.write_text(made + column + looked + rest[rest.index("loss") :].replace("[1, 2]", "1"))
+    name = "input_layer/user_embedding/embedding_weights"
+    converted.write_text(with_install(path.read_text(), [name], ())[0])
+    compared = measure(str(path), str(converted), Settings(steps=3, batches=1)).comparisons()
+    assert {one.verdict for one in compared} == {"equal"}
+    assert {f"{name} [table]", f"{name} [slots]"} <= {one.name for one in compared}
+
+
 def test_a_masked_table_of_a_program_of_tensorflow_1(tmp_path: Path) -> None:
     """Its `tensorflow` is `tf.compat.v1` while it runs, and the rewriter's is not; what a seed draws is said."""
     program = PROGRAM.replace("\ntf.disable_v2_behavior()", "").replace("tensorflow.compat.v1", "tensorflow")
