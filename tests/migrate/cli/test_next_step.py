@@ -139,6 +139,19 @@ def test_folders_without_a_name_get_their_checkpoints_in_another(
     assert says in run(*paths, "-o", str(work / "out"), "--report", str(work / "say.json")).stderr
 
 
+def test_a_checkpoint_with_a_large_part_is_not_copied_in_part(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_folder, "LARGEST", 600)
+    save(work / "src" / "runs", "model.ckpt-7", "model.ckpt-8")
+    save(work / "src" / "more", "model.ckpt-7")
+    (work / "src" / "runs" / "model.ckpt-7.data-00000-of-00001").write_bytes(b"x" * 601)
+    for name in ("model.ckpt-7.meta", "checkpoint"):
+        (work / "src" / "runs" / name).write_bytes(b"x")
+    run("src", "-o", "out", "--copy-rest")
+    kept = [name for name in written(work / "out") if name.startswith(("runs", "more")) and "-7" in name]
+    assert kept == ["more/model.ckpt-7.data-00000-of-00001", "more/model.ckpt-7.index"]
+    assert (work / "out" / "runs" / "model.ckpt-8.index").exists() and not (work / "out/runs/checkpoint").exists()
+
+
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("src", "-o", "out")
     monkeypatch.setattr(whole_folder, "LARGEST", 600)
