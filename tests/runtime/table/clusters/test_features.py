@@ -79,7 +79,7 @@ def test_a_shard_is_not_looked_up_alone_and_takes_its_own_rows_only(cluster: Any
             assert sorted(session.run(keys)) == [1, 3, 5, 7, 9]
 
 
-def _sent(target: str, ids: list[int], **more: Any) -> tuple[int, int, int, list[np.ndarray]]:
+def _sent(target: str, ids: list[int], **more: Any) -> tuple[int, int, int, list[Any]]:
     """Return how many ids, floats of rows and tensors a lookup sends, and the rows."""
     table = table_of("sent")
     rows = runtime.sparse_lookup(table, ids, **more)
@@ -89,7 +89,7 @@ def _sent(target: str, ids: list[int], **more: Any) -> tuple[int, int, int, list
     tensors = len(back) + sum("worker" in one.device for op in ops if op.type == "RecUnpackKeys" for one in op.inputs)
     with v1.Session(target) as session:
         session.run(v1.global_variables_initializer())
-        both: list[np.ndarray] = [session.run(rows), session.run(rows)]
+        both: list[Any] = [session.run(rows), session.run(rows)]
         asked, answers = session.run([to_servers, back])
     return sum(map(len, asked)), sum(map(len, answers)), tensors, both
 
