@@ -71,7 +71,7 @@ def lookup_all(
             placements.BUCKETS if tables[0].parts else tables[0].placement,
             functools.partial(_held_rows, tables),
             # With counting, an update must see each occurrence of a key.
-            distinct=tables[0].rules.fuses,
+            counted=not tables[0].rules.fuses,
             dim=tables[0].dim,
             name=tables[0].table_name,
             bags=own,

@@ -100,7 +100,7 @@ def _exchanged_rows(
         keys,
         table.placement,
         functools.partial(held_rows, table),
-        distinct=not counts,
+        counted=counts,
         dim=table.dim if default is None else default.width,
         name=table.table_name,
         averages=table.arguments.averages,

@@ -44,7 +44,7 @@ class Request:
         keys: int32 or int64, of any shape.
         placement: placement of the table's rows on ranks.
         local: returns the rows [n, dim] of keys [n] that this process holds; None if all are looked up together.
-        distinct: send each key once, however often it occurs here; for lookups that do not count occurrences.
+        counted: the holder looks each key up as often as it occurs here; it is sent once, with a number.
         dim: width of the rows, float32. If any is missing, one more message exchanges the widths.
         name: name of the table, the same on all ranks; "" if it may differ.
         averages: divide the gradients of the rows by the number of ranks.
@@ -55,7 +55,7 @@ class Request:
     keys: tf.Tensor
     placement: str
     local: Callable[[tf.Tensor], tf.Tensor] | None
-    distinct: bool = True
+    counted: bool = False
     dim: int | None = None
     name: str = ""
     averages: bool = False
@@ -295,7 +295,7 @@ def _asked(requests: Sequence[Request], ranks: int, widths: Sequence[int]) -> As
         [request.bags for request in requests],
         ranks=ranks,
         owners=[placements.owner_rule(request.placement) for request in requests],
-        distinct=[request.distinct for request in requests],
+        counted=[request.counted for request in requests],
         widths=widths,
     )
 

@@ -57,10 +57,13 @@ class Asked:
         *,
         ranks: int,
         owners: Sequence[int],
-        distinct: Sequence[bool],
+        counted: Sequence[bool],
         widths: Sequence[int],
     ) -> None:
-        """Partition the keys [n] of each table; `widths` are those of its rows, 0 if they are always sent as rows."""
+        """Partition the keys [n] of each table; `widths` are those of its rows, 0 if they are always sent as rows.
+
+        Each key is sent once; of `counted` tables also how often it occurs.
+        """
         none = Bags(tf.zeros([0], tf.int64), tf.constant(-1, tf.int64))
         every = [one or none for one in bags]
         self.message, self.lengths, self.counts, places, targets = native.ops().rec_partition_keys(
@@ -68,7 +71,7 @@ class Asked:
             [_wide(one.numbers) for one in every],
             ranks=ranks,
             owners=owners,
-            distinct=distinct,
+            counted=counted,
             widths=widths,
         )
         self.counts.set_shape([ranks, len(keys)])
@@ -85,7 +88,7 @@ class Inbox:
     """What other ranks ask of this one.
 
     Attributes:
-        keys: for each table, the keys from all ranks, int64 [n].
+        keys: for each table, the keys from all ranks, int64 [n]; of a counted table, each occurrence.
         counts: number of rows or sums for each rank, int32 [ranks, tables].
     """
 

@@ -49,7 +49,7 @@ def rows_of_all(
             ids,
             variable.placement,
             None,
-            distinct=not (filtered and isinstance(variable, DynamicVariable)),
+            counted=filtered and isinstance(variable, DynamicVariable),
             dim=variable.shape[1],
             name=_name_on_all_ranks(variable),
             bags=own,

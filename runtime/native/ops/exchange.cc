@@ -24,7 +24,7 @@ using exchange::RowMessage;
 struct PartitionKernel {
   std::size_t ranks;
   std::vector<std::int64_t> owners;
-  std::vector<unsigned char> distinct;
+  std::vector<unsigned char> counted;
   std::vector<std::size_t> widths;  // 0 if rows must not be summed by the rank that holds them
 };
 
@@ -58,10 +58,10 @@ std::unique_ptr<PartitionKernel> make_partition(TF_OpKernelConstruction* constru
   auto kernel = std::make_unique<PartitionKernel>();
   kernel->ranks = static_cast<std::size_t>(int_attribute(construction, "ranks"));
   kernel->owners = ints_attribute(construction, "owners");
-  kernel->distinct = bools_attribute(construction, "distinct");
+  kernel->counted = bools_attribute(construction, "counted");
   kernel->widths = widths_attribute(construction);
   require_each("owners", kernel->owners.size(), tables);
-  require_each("distinct", kernel->distinct.size(), tables);
+  require_each("counted", kernel->counted.size(), tables);
   return kernel;
 }
 
@@ -140,7 +140,7 @@ void partition_keys(const PartitionKernel& kernel, TF_OpKernelContext* context) 
     const Input& keys = inputs.keys[i];
     if (inputs.pooled(i)) places_of_ids[i].resize(keys.elements());
     else places[i] = new_ints(context, 3 + i, keys.elements());
-    asked.push_back({keys.data<std::int64_t>(), keys.elements(), kernel.owners[i], kernel.distinct[i] != 0,
+    asked.push_back({keys.data<std::int64_t>(), keys.elements(), kernel.owners[i], kernel.counted[i] != 0,
                      inputs.pooled(i) ? places_of_ids[i].data() : writable<std::int32_t>(places[i]),
                      inputs.pooled(i) ? inputs.bags[i].data<std::int64_t>() : nullptr, kernel.widths[i]});
   }
@@ -311,7 +311,7 @@ void register_exchange_ops() {
   register_op({"RecPartitionKeys",
                {"keys: N * int64", "bags: N * int64"},
                {"message: int64", "lengths: int32", "counts: int32", "places: N * int32", "targets: N * int32"},
-               {"N: int >= 1", "ranks: int >= 1", "owners: list(int)", "distinct: list(bool)", "widths: list(int)"},
+               {"N: int >= 1", "ranks: int >= 1", "owners: list(int)", "counted: list(bool)", "widths: list(int)"},
                &partition_shape,
                false},
               made<PartitionKernel, &make_partition, &partition_keys>());

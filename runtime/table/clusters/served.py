@@ -76,7 +76,7 @@ def _from(
         [request.bags for request in requests],
         ranks=len(servers),
         owners=[placements.owner_rule(request.placement) for request in requests],
-        distinct=[request.distinct for request in requests],
+        counted=[request.counted for request in requests],
         widths=[request.dim or 0 for request in requests],
     )
     answers, widths = [], [0] * count

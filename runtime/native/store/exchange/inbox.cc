@@ -22,14 +22,20 @@ Inbox::Inbox(const std::int64_t* message, std::size_t size, const std::int32_t* 
     for (std::size_t table = 0; table < tables; ++table) {
       const std::int64_t told = message[at + table];
       const bool summed = told < 0;
-      const auto count = static_cast<std::size_t>(summed ? ~told : told);
+      const std::int64_t number = summed ? ~told : told;
+      const std::size_t count = keys_of_count(number);
       if (count > left) {
         fail_invalid("rank " + std::to_string(rank) + " sends " + std::to_string(length) +
                      " values, and has announced another number: all ranks must make the same lookups");
       }
-      AskedPart& part = parts_.emplace_back(AskedPart{next, count, std::nullopt});
+      AskedPart& part = parts_.emplace_back(AskedPart{next, count, std::nullopt, std::nullopt});
       next += count;
       left -= count;
+      if (const std::size_t bytes = bytes_of_count(number); bytes != 0) {
+        part.times.emplace(next, left, count, bytes);
+        next += part.times->size();
+        left -= part.times->size();
+      }
       if (!summed) continue;
       part.sums.emplace(next, left, count);
       next += part.sums->size();
@@ -46,13 +52,19 @@ Inbox::Inbox(const std::int64_t* message, std::size_t size, const std::int32_t* 
 
 std::size_t Inbox::keys_of(std::size_t table) const noexcept {
   std::size_t sum = 0;
-  for (std::size_t i = table; i < parts_.size(); i += tables_) sum += parts_[i].count;
+  for (std::size_t i = table; i < parts_.size(); i += tables_) sum += parts_[i].occurrences();
   return sum;
 }
 
 void Inbox::write_keys(std::size_t table, std::int64_t* keys) const {
-  for (std::size_t i = table; i < parts_.size(); i += tables_)
-    keys = std::copy_n(parts_[i].keys, parts_[i].count, keys);
+  for (std::size_t i = table; i < parts_.size(); i += tables_) {
+    const AskedPart& part = parts_[i];
+    if (!part.times) {
+      keys = std::copy_n(part.keys, part.count, keys);
+      continue;
+    }
+    for (std::size_t k = 0; k < part.count; ++k) keys = std::fill_n(keys, part.times->of(k), part.keys[k]);
+  }
 }
 
 std::vector<std::int32_t> Inbox::answers() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "store/lookup/occurrences.h"
 #include "store/lookup/partial_sums.h"
 
 namespace recmigrate::exchange {
@@ -14,7 +15,10 @@ namespace recmigrate::exchange {
 struct AskedPart {
   const std::int64_t* keys;
   std::size_t count;
+  std::optional<Times> times;       // how often each key occurs, if not once
   std::optional<PartialSums> sums;  // sums to send back instead of the rows
+
+  [[nodiscard]] std::size_t occurrences() const noexcept { return times ? times->occurrences() : count; }
 
   [[nodiscard]] std::size_t answers() const noexcept { return sums ? sums->sums() : count; }
 };
@@ -30,8 +34,9 @@ class Inbox {
   [[nodiscard]] const AskedPart& part(std::size_t rank, std::size_t table) const noexcept {
     return parts_[rank * tables_ + table];
   }
+  // Number of keys to look up: all occurrences, if a table counts them.
   [[nodiscard]] std::size_t keys_of(std::size_t table) const noexcept;
-  // The keys of a table, ordered by rank.
+  // The keys of a table, ordered by rank; occurrences of a key stand side by side.
   void write_keys(std::size_t table, std::int64_t* keys) const;
   // Number of rows or sums for each rank and table, [ranks, tables].
   [[nodiscard]] std::vector<std::int32_t> answers() const;

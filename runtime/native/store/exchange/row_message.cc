@@ -22,14 +22,43 @@ RowMessage::RowMessage(const std::int32_t* counts, std::size_t ranks, std::vecto
   }
 }
 
+namespace {
+
+// Calls body(key, occurrence) for each key of a part with the number of its first occurrence.
+template <typename Body>
+void each_first(const AskedPart& part, const Body& body) {
+  std::size_t at = 0;
+  for (std::size_t key = 0; key < part.count; at += part.times->of(key), ++key) body(key, at);
+}
+
+// The rows [keys, width] of a part by those of its occurrences.
+std::vector<float> first_rows(const AskedPart& part, const float* rows, std::size_t width) {
+  std::vector<float> firsts(part.count * width);
+  each_first(part, [&](std::size_t key, std::size_t at) {
+    std::copy_n(rows + at * width, width, firsts.data() + key * width);
+  });
+  return firsts;
+}
+
+// The gradient: that of a key's first occurrence; others have none.
+void spread_firsts(const AskedPart& part, const float* firsts, std::size_t width, float* rows) {
+  std::fill_n(rows, part.occurrences() * width, 0.0F);
+  each_first(part,
+             [&](std::size_t key, std::size_t at) { std::copy_n(firsts + key * width, width, rows + at * width); });
+}
+
+}  // namespace
+
 void RowMessage::pack(const Inbox& asked, std::size_t table, const float* rows, float* message) const {
   const std::size_t width = widths_[table];
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     const AskedPart& own = asked.part(rank, table);
     float* const to = message + offsets_[part(rank, table)];
-    if (own.sums) own.sums->sum(rows, width, to);
-    else std::copy_n(rows, own.count * width, to);
-    rows += own.count * width;
+    const std::vector<float> firsts = own.times ? first_rows(own, rows, width) : std::vector<float>{};
+    const float* const from = own.times ? firsts.data() : rows;
+    if (own.sums) own.sums->sum(from, width, to);
+    else std::copy_n(from, own.count * width, to);
+    rows += own.occurrences() * width;
   }
 }
 
@@ -38,9 +67,12 @@ void RowMessage::unpack(const Inbox& asked, std::size_t table, const float* mess
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     const AskedPart& own = asked.part(rank, table);
     const float* const from = message + offsets_[part(rank, table)];
-    if (own.sums) own.sums->spread(from, width, rows);
-    else std::copy_n(from, own.count * width, rows);
-    rows += own.count * width;
+    std::vector<float> firsts(own.times ? own.count * width : 0);
+    float* const to = own.times ? firsts.data() : rows;
+    if (own.sums) own.sums->spread(from, width, to);
+    else std::copy_n(from, own.count * width, to);
+    if (own.times) spread_firsts(own, to, width, rows);
+    rows += own.occurrences() * width;
   }
 }
 

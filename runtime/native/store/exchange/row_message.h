@@ -22,7 +22,7 @@ class RowMessage {
   RowMessage(const std::int32_t* counts, std::size_t ranks, std::vector<std::size_t> widths);
 
   [[nodiscard]] std::size_t floats() const noexcept { return floats_; }
-  // Writes the answers for a table to the message, given the rows of all keys, ordered by rank.
+  // Writes the answers for a table to the message, given the rows of all occurrences of keys, ordered by rank.
   void pack(const Inbox& asked, std::size_t table, const float* rows, float* message) const;
   // The gradient: of the rows, given that of the message.
   void unpack(const Inbox& asked, std::size_t table, const float* message, float* rows) const;

@@ -7,6 +7,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/lookup/occurrences.h"
 #include "store/lookup/partial_sums.h"
 #include "store/parallel.h"
 
@@ -46,11 +47,6 @@ std::vector<std::int64_t> distinct_keys(const Asked& asked) {
   return keys;
 }
 
-std::vector<std::int64_t> all_keys(const Asked& asked) {
-  std::iota(asked.places, asked.places + asked.count, 0);
-  return {asked.keys, asked.keys + asked.count};
-}
-
 void check(const Asked& asked, std::size_t ranks) {
   if (asked.owner < kByBucket || asked.owner >= static_cast<std::int64_t>(ranks)) {
     fail_invalid("keys cannot go to rank " + std::to_string(asked.owner) + ": there are " + std::to_string(ranks));
@@ -68,17 +64,18 @@ Partition::Partition(const std::vector<Asked>& tables, std::size_t ranks)
   parallel::run(tables.size(), [&](std::size_t i) {
     tables_[i] = sorted(tables[i], ranks);
     tables_[i].answers = tables_[i].begins;
+    if (tables[i].counted) count(tables[i], ranks, tables_[i]);
     if (tables[i].bags != nullptr) choose(tables[i], ranks, tables_[i]);
   });
 }
 
 Partition::Sorted Partition::sorted(const Asked& asked, std::size_t ranks) {
-  std::vector<std::int64_t> keys = asked.distinct ? distinct_keys(asked) : all_keys(asked);
+  std::vector<std::int64_t> keys = distinct_keys(asked);
   std::vector<std::size_t> begins(ranks + 1, 0);
   if (ranks == 1 || asked.owner >= 0) {
     const std::size_t owner = ranks == 1 ? 0 : static_cast<std::size_t>(asked.owner);
     std::fill(begins.begin() + static_cast<std::ptrdiff_t>(owner) + 1, begins.end(), keys.size());
-    return {std::move(keys), std::move(begins), {}, {}, 0};
+    return {std::move(keys), std::move(begins), {}, {}, {}, {}, 0};
   }
   std::vector<std::uint32_t> owners(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -96,11 +93,20 @@ Partition::Sorted Partition::sorted(const Asked& asked, std::size_t ranks) {
     place[i] = static_cast<std::int32_t>(to);
   }
   for (std::size_t i = 0; i < asked.count; ++i) asked.places[i] = place[static_cast<std::size_t>(asked.places[i])];
-  return {std::move(by_owner), std::move(begins), {}, {}, 0};
+  return {std::move(by_owner), std::move(begins), {}, {}, {}, {}, 0};
+}
+
+void Partition::count(const Asked& asked, std::size_t ranks, Sorted& table) {
+  table.times.assign(table.keys.size(), 0);
+  for (std::size_t i = 0; i < asked.count; ++i) ++table.times[static_cast<std::size_t>(asked.places[i])];
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    table.bytes.push_back(bytes_of_times(table.times.data() + table.begins[rank], table.keys_of(rank)));
+  }
 }
 
 std::size_t Partition::Sorted::values(std::size_t rank) const noexcept {
-  return keys_of(rank) + (summed(rank) ? partial_sums_size(keys_of(rank), occurrences[rank]) : 0);
+  return keys_of(rank) + times_size(keys_of(rank), bytes_of(rank)) +
+         (summed(rank) ? partial_sums_size(keys_of(rank), occurrences[rank]) : 0);
 }
 
 std::size_t Partition::message_size() const noexcept {
@@ -115,12 +121,16 @@ void Partition::write_message(std::int64_t* message) const {
   std::vector<std::vector<std::int64_t*>> sums(tables_.size(), std::vector<std::int64_t*>(ranks_, nullptr));
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     for (const Sorted& table : tables_) {
-      const auto count = static_cast<std::int64_t>(table.keys_of(rank));
+      const std::int64_t count = with_bytes(table.keys_of(rank), table.bytes_of(rank));
       *message++ = table.summed(rank) ? ~count : count;
     }
     for (std::size_t i = 0; i < tables_.size(); ++i) {
       const Sorted& table = tables_[i];
-      sums[i][rank] = std::copy_n(table.keys.data() + table.begins[rank], table.keys_of(rank), message);
+      const std::size_t count = table.keys_of(rank);
+      std::int64_t* const times = std::copy_n(table.keys.data() + table.begins[rank], count, message);
+      if (table.bytes_of(rank) != 0)
+        write_times(table.times.data() + table.begins[rank], count, table.bytes[rank], times);
+      sums[i][rank] = times + times_size(count, table.bytes_of(rank));
       message += table.values(rank);
     }
   }

@@ -1,8 +1,9 @@
 // Routes the ids of many tables to the ranks that hold their rows, in one message per rank, ordered by rank. inbox.h
 // reads such messages; row_message.h handles the rows on the way back.
 //
-// A message of keys has for each rank: the number of keys of each table, then the keys, table by table. If bags of ids
-// are pooled and sums are shorter than rows, the number n is encoded as ~n, and how to sum the rows follows the keys
+// A message of keys has for each rank: the number of keys of each table, then the keys, each once, table by table. If
+// a table counts its keys, and any occurs more than once, how often each does follows (occurrences.h). If bags of ids
+// are pooled and sums are shorter than rows, the number n is encoded as ~n, and how to sum the rows follows
 // (partial_sums.h). A message of rows has for each rank the rows, or sums, of those keys, table by table, and nothing
 // else. Counts are always [ranks, tables].
 #pragma once
@@ -23,7 +24,7 @@ struct Asked {
   const std::int64_t* keys;
   std::size_t count;
   std::int64_t owner;
-  bool distinct;         // send a key once, however often it occurs
+  bool counted;          // say how often each key occurs
   std::int32_t* places;  // [count], output: the position of an id's row among the table's rows, in message order
   const std::int64_t* bags = nullptr;  // [count], grouped by bag; null without pooling
   std::size_t width = 0;               // floats of a row; 0 if rows must be sent as they are
@@ -51,15 +52,19 @@ class Partition {
     std::vector<std::size_t> begins;       // [ranks + 1]
     std::vector<std::size_t> answers;      // [ranks + 1], begin of the rows or sums that come back
     std::vector<std::size_t> occurrences;  // [ranks], number of ids whose rows their rank sums; empty if none are
+    std::vector<std::uint32_t> times;      // how often each key occurs; empty if the table does not count
+    std::vector<std::size_t> bytes;        // [ranks], of the number of times of a key; 0 if each of a rank occurs once
     std::size_t links = 0;
 
     [[nodiscard]] std::size_t keys_of(std::size_t rank) const noexcept { return begins[rank + 1] - begins[rank]; }
+    [[nodiscard]] std::size_t bytes_of(std::size_t rank) const noexcept { return bytes.empty() ? 0 : bytes[rank]; }
     [[nodiscard]] bool summed(std::size_t rank) const noexcept {
       return !occurrences.empty() && occurrences[rank] != 0;
     }
     [[nodiscard]] std::size_t values(std::size_t rank) const noexcept;
   };
   static Sorted sorted(const Asked& asked, std::size_t ranks);
+  static void count(const Asked& asked, std::size_t ranks, Sorted& table);
   static void choose(const Asked& asked, std::size_t ranks, Sorted& table);
   void write_sums(std::size_t table, const std::vector<std::int64_t*>& to) const;
 

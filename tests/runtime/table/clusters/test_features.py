@@ -77,3 +77,36 @@ def test_a_shard_is_not_looked_up_alone_and_takes_its_own_rows_only(cluster: Any
             session.run(v1.global_variables_initializer())
             session.run(put)
             assert sorted(session.run(keys)) == [1, 3, 5, 7, 9]
+
+
+def _sent(target: str, ids: list[int], **more: Any) -> tuple[int, int, int, list[Any]]:
+    """Return how many ids, floats of rows and tensors a lookup sends, and the rows."""
+    table = table_of("sent")
+    rows = runtime.sparse_lookup(table, ids, **more)
+    ops = v1.get_default_graph().get_operations()
+    to_servers = [op.outputs[0] for op in ops if op.type == "RecPartitionKeys"]
+    back = [op.outputs[0] for op in ops if op.type == "RecPackRows"]
+    tensors = len(back) + sum("worker" in one.device for op in ops if op.type == "RecUnpackKeys" for one in op.inputs)
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        both: list[Any] = [session.run(rows), session.run(rows)]
+        asked, answers = session.run([to_servers, back])
+    return sum(map(len, asked)), sum(map(len, answers)), tensors, both
+
+
+def test_a_lookup_that_counts_sends_each_id_once_with_its_number(cluster: Any) -> None:
+    jobs, target = cluster
+    ids = [*[5] * 300, 2, *[7] * 40]
+    counting = {"access_and_evict_config": {"access_threshold": 301}}
+    with tf.Graph().as_default(), v1.device(v1.train.replica_device_setter(cluster=jobs, worker_device="/job:worker")):
+        v1.set_random_seed(4)
+        asked, answered, tensors, (first, again) = _sent(target, ids, **counting)
+    # Of each server the number of ids; three ids; of 5 and 7 how often they occur, in two bytes each.
+    assert (asked, answered, tensors) == (2 + 3 + 1, 3 * 4, 4)
+    with tf.Graph().as_default():
+        v1.set_random_seed(4)
+        alone = _sent("", ids, **counting)[3]
+    assert not first.any()
+    assert again[0].any()
+    assert not again[300:].any()
+    np.testing.assert_array_equal(again, alone[1])
