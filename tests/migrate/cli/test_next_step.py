@@ -230,3 +230,20 @@ def test_a_decision_that_converts_nothing_is_not_the_next_step(work: Path) -> No
     (work / "src" / "shop" / "tower.py").write_text(text.replace("    return", f"    {read}\n    return"))
     assert "needs a decision" in run("src", command=check).output
     assert "next: migrate trace -- python src/train.py; then" in run("src", command=check).stderr.splitlines()[-1]
+
+
+def test_a_program_is_next_that_trains_and_with_arguments_that_it_requires(work: Path) -> None:
+    """It imports no framework, and an export comes first by its name."""
+    (work / "src" / "export.py").write_text(
+        "import tensorflow.compat.v1 as tf\nfrom shop.tower import tower\ntf.Session().run(tower(1))\n"
+    )
+    train = (work / "src" / "train.py").read_text()
+    (work / "src" / "shop" / "loop.py").write_text(train.replace("tf.estimator", "def go():\n    tf.estimator"))
+    (work / "src" / "train.py").write_text("import sys\nfrom shop.loop import go\nprint(sys.argv[1])\ngo()\n")
+    said = run("src", "-o", "out", "--copy-rest").stderr.splitlines()[-1]
+    assert said.removeprefix("next: ") == (
+        "migrate verify src/train.py out/train.py -- ARGUMENTS, with the arguments that src/train.py requires"
+    )
+    (work / "src" / "shop" / "tower.py").write_text(TOWER.replace("'users', [", "name, constraint=mine, shape=["))
+    said = run("src", command=check).stderr
+    assert said.count("-- python src/train.py ARGUMENTS") == 3 and "python src/export.py" not in said
