@@ -73,8 +73,7 @@ def to_go_on(command: str, folders: Sequence[Path], reports: Sequence[str]) -> s
     """Return what to type after `command`, a `migrate convert`, to train on from folders of checkpoints."""
     known = next((path for path in reports if path.lower().endswith(".json")), None)
     old = folders[0]
-    new = old / "moved" if old.name in {"", ".."} else old.with_name(f"{old.name}_moved")
-    moving = shlex.join(["migrate", "checkpoint", str(old), f"{new}/", "--report", known or "convert.json"])
+    moving = shlex.join(["migrate", "checkpoint", str(old), "--report", known or "convert.json"])
     more = f", as from {len(folders) - 1} more" if len(folders) > 1 else ""
     return f"to train on from {old}{more}: " + (moving if known else f"{command} --report convert.json; then {moving}")
 

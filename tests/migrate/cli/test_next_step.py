@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from migrate.checkpoint import latest
 from migrate.cli.check import check
+from migrate.cli.checkpoint import _beside
 from migrate.cli.convert import convert
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
@@ -113,7 +114,7 @@ def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
     save(work / "moved", "model", index=b"..user..-keys..")
     save(work / "weights", "model", index=b"_CHECKPOINTABLE_OBJECT_GRAPH")
     done = run("src", "-o", "out", "--report", "out/say.json").stderr.splitlines()
-    moving = "to train on from runs, as from 1 more: migrate checkpoint runs runs_moved/ --report"
+    moving = "to train on from runs, as from 1 more: migrate checkpoint runs --report"
     assert done[-2] == f"{moving} out/say.json" and done[-1].startswith("next: ")
     moving = moving.replace(": ", ": migrate convert src --output out --report convert.json; then ")
     assert run("src", "-o", "out").stderr.splitlines()[-2] == f"{moving} convert.json"
@@ -134,9 +135,10 @@ def test_folders_without_a_name_get_their_checkpoints_in_another(
 ) -> None:
     save(work / "src", "model-7")
     monkeypatch.chdir(work / at)
-    new = Path(paths[0], "moved")
-    says = f"to train on from {paths[0]}: migrate checkpoint {paths[0]} {new}/ --report {work}/say.json\n"
+    says = f"to train on from {paths[0]}: migrate checkpoint {paths[0]} --report {work}/say.json\n"
     assert says in run(*paths, "-o", str(work / "out"), "--report", str(work / "say.json")).stderr
+    assert _beside(paths[0]) == f"{Path(paths[0], 'moved')}/" and _beside(str(work / "src")) == f"{work}/src_moved/"
+    assert _beside("runs/model-7") == "runs_moved/"
 
 
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
