@@ -60,7 +60,7 @@ def _balance(trial: Trial) -> str:
     elif on_demand < _ALIKE[0] * before:
         texts.append(f"need {size(on_demand)} in place of {size(before)} if rows are made as their ids come")
     if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
-        texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
+        texts.append(f"make a step {_rate(1 / time.ratio)} times as fast")
     elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
         texts.append(f"make a step take {time.ratio:.2f} times as long")
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
