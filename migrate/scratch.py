@@ -42,6 +42,18 @@ def scratch_folder(kind: str, place: Path | None = None) -> Iterator[Path]:
         yield Path(folder)
 
 
+def lasting_folder(kind: str) -> Path:
+    """Make a temporary folder for as long as this process lives, after those that ended ones left there are gone.
+
+    Whoever started the process removes it with TMPDIR; else the next process that makes something temporary there.
+
+    Args:
+        kind: what stands before the number of the process: `migrate-WORD-`.
+    """
+    remove_leftovers(Path(tempfile.gettempdir()))
+    return Path(tempfile.mkdtemp(prefix=f"{kind}{_own()}"))
+
+
 def remove_leftovers(place: Path) -> None:
     """Remove what this user's processes here that have ended left in a place; what cannot be removed stays."""
     form = re.compile(rf"(?:.*\.)?migrate-(?:[a-z]+-)?([0-9]+)-{_here()}-[a-z0-9_]{{8}}(?:\.tmp)?")

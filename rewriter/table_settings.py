@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -153,6 +154,13 @@ def is_pattern(name: str) -> bool:
 def whole_of(variable: str) -> str:
     """Return the name of the partitioned variable that a variable is a part of; its own name, if it is none."""
     return re.sub(r"/part_\d+$", "", variable)
+
+
+def called(variables: Iterable[str]) -> dict[str, str]:
+    """Return how lines for users call each of these variables: a partitioned one of a single part by its own name."""
+    wholes = {variable: whole_of(variable) for variable in variables}
+    counts = Counter(wholes.values())
+    return {variable: whole if counts[whole] == 1 else variable for variable, whole in wholes.items()}
 
 
 def names_of(variables: Iterable[str]) -> set[str]:

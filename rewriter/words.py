@@ -19,3 +19,9 @@ def places(sources: Iterable[str], most: int = 4) -> str:
 def first(names: Sequence[str], most: int) -> str:
     """Return the first names, with an ellipsis if there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Return the first names of variables as code, and how many more there are."""
+    every = [f"`{name}`" for name in names]
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")

@@ -24,6 +24,7 @@ from migrate.cli.conversion import (
     read_options,
     render_reports,
     say_programs,
+    starts_of,
     summarize,
     write_reports,
 )
@@ -94,10 +95,12 @@ def check(
     if compared is not None:
         say(compared.sentence(baseline or ""))
         sys.exit(1 if compared.shown.findings else 0)
-    say_programs(paths, options, running, report)
-    summarize(report, reports, done, paths, options, running)
-    following = after_check(report, command_line(), done)
-    if following and not is_stream(paths):
+    starts = None if is_stream(paths) else starts_of(paths, options, running)
+    if starts is not None:
+        say_programs(starts, report)
+    summarize(report, reports, done, starts)
+    following = after_check(report, command_line(), done, starts()) if starts is not None else ""
+    if following:
         say_command(f"next: {following}")
     sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))
 

@@ -13,7 +13,7 @@ from migrate.errors import MigrateError
 
 @command()
 @click.argument("old", metavar="OLD", type=PATH)
-@click.argument("new", metavar="NEW", type=PATH)
+@click.argument("new", metavar="[NEW]", type=PATH, required=False)
 @click.option(
     "--report", metavar="FILE", type=PATH, help="JSON report of the conversion, from `migrate convert --report`."
 )
@@ -57,7 +57,7 @@ from migrate.errors import MigrateError
 @click.option("--force", is_flag=True, help="Overwrite NEW if it exists.")
 def checkpoint(
     old: str,
-    new: str,
+    new: str | None,
     report: str | None,
     converted: str | None,
     data: str | None,
@@ -72,7 +72,8 @@ def checkpoint(
     """Write NEW, a checkpoint for the converted program, from OLD, a checkpoint of the original program.
 
     OLD is a prefix as returned by Saver.save, or a directory with checkpoints. NEW is a prefix, or a directory, in
-    which it gets OLD's name: one that exists, one that ends with a slash, or any where OLD is a directory. Row i of a
+    which it gets OLD's name: one that exists, one that ends with a slash, or any where OLD is a directory. Without NEW,
+    it is written to the directory beside OLD's with `_moved` behind its name. Row i of a
     converted variable becomes the row of key i, with its optimizer slots; all other variables are copied, also those of
     tables that move at run time, which the program reads as they are. Exit code 0, or 2 on an error.
 
@@ -90,6 +91,9 @@ def checkpoint(
     """
     if bucket_rows and not to_variables:
         raise MigrateError("--bucket-rows is an option of --to-variables; give --to-variables, too")
+    if new is None and (converted is not None or to_variables):
+        raise MigrateError("NEW is missing: give the path to write to, behind OLD")
+    new = new or _beside(old)
     if converted is not None:
         if to_variables:
             raise MigrateError(
@@ -111,6 +115,14 @@ def checkpoint(
     if data is not None:
         raise MigrateError(f"--data {data}: is for a Paddle model; give --converted FOLDER, too")
     _forward(old, new, report, names, parts, like, force, unbucket)
+
+
+def _beside(old: str) -> str:
+    """Return the folder that gets the checkpoint of the converted program where none is named."""
+    from pathlib import Path
+
+    folder = Path(old) if Path(old).is_dir() else Path(old).parent
+    return f"{folder / 'moved' if folder.name in {'', '..'} else folder.with_name(f'{folder.name}_moved')}/"
 
 
 def _forward(

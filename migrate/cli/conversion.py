@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from migrate.report.model import Report
     from migrate.source.driver.run import Converted
-    from migrate.source.project.import_graph import Project
+    from migrate.source.project.starts import Starts
     from migrate.source.settings.options import Given, Options
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
@@ -71,19 +72,33 @@ def convert_inputs(
     return done
 
 
-def say_programs(paths: Sequence[str], options: Options, running: Running, report: Report) -> None:
-    """Print what each program below `paths` converts, to standard error; nothing for a single file."""
+def say_programs(starts: Callable[[], Starts], report: Report) -> None:
+    """Print what each program converts, to standard error; nothing for a single file."""
     from migrate.source.driver.programs import program_lines
 
-    if level() > QUIET and not is_stream(paths):
-        for line in program_lines(_project(paths, options, running), report):
+    if level() > QUIET:
+        for line in program_lines(starts(), report):
             say(line)
 
 
-def _project(paths: Sequence[str], options: Options, running: Running) -> Project:
-    from migrate.source.driver.given_files import project_of
+def starts_of(
+    paths: Sequence[str], options: Options, running: Running, skip: Path | None = None, changed: bool = False
+) -> Callable[[], Starts]:
+    """Return what returns the files below `paths` as programs, which are read on the first call.
 
-    return project_of(paths, options, not running["no_gitignore"], running["include_generated"])
+    If files may have `changed`, no record is read, which would have the text before.
+    """
+    given = replace(options.given, evidence=()) if changed and options.given is not None else options.given
+
+    @functools.cache
+    def starts() -> Starts:
+        from migrate.source.driver.given_files import project_of
+        from migrate.source.project.starts import Starts
+
+        gitignore, generated = not running["no_gitignore"], running["include_generated"]
+        return Starts(project_of(paths, replace(options, given=given), gitignore, generated, skip))
+
+    return starts
 
 
 def check_assumed(report: Report, options: Options) -> None:
@@ -159,26 +174,16 @@ def print_result(report: Report, style: str) -> None:
 
 
 def summarize(
-    report: Report,
-    reports: Sequence[str],
-    done: Sequence[Converted],
-    paths: Sequence[str],
-    options: Options,
-    running: Running,
+    report: Report, reports: Sequence[str], done: Sequence[Converted], starts: Callable[[], Starts] | None
 ) -> None:
-    """Print the summary to standard error, and why files have no table."""
+    """Print the summary to standard error, and why files have no table; `starts` is None for standard input."""
     from migrate.source.driver.programs import used_files
     from migrate.source.driver.summary import summary_lines
     from migrate.source.driver.untouched import reasons
 
     if level() > QUIET:
-
-        def used() -> Collection[str]:  # files that have been written, of which a record had the text before
-            plain = options.given and replace(options.given, evidence=())
-            return used_files(_project(paths, replace(options, given=plain), running), report)
-
-        several = len(report.inputs) > 1 and not is_stream(paths)
-        for line in summary_lines(report, painted, level() >= VERBOSE, used if several else None):
+        used = (lambda: used_files(starts(), report)) if starts is not None and len(report.inputs) > 1 else None
+        for line in summary_lines(report, painted, level() >= VERBOSE, used):
             say(line)
         for sentence in reasons(done):
             say(f"note: {sentence}")

@@ -27,6 +27,7 @@ from migrate.cli.conversion import (
     print_result,
     read_options,
     render_reports,
+    starts_of,
     summarize,
     write_reports,
 )
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
 
     from migrate.report.model import Report
     from migrate.source.driver.run import Converted
+    from migrate.source.project.starts import Starts
     from migrate.source.project.whole_folder import Rest
-    from migrate.source.settings.options import Given, Options
+    from migrate.source.settings.options import Given
 
 
 @command()
@@ -110,11 +112,14 @@ def convert(
     write_reports(texts, done)
     if style != "text":
         print_result(report, style)
-    summarize(report, reports, done, paths, options, running)
+    starts = None if stream else starts_of(paths, options, running, skip=directory, changed=True)
+    summarize(report, reports, done, starts)
     if not (stream or show_diff):
         _say_checkpoints(report, rest, directory, paths, reports)
-    if directory is not None:
-        _say_next(report, written, options, done, directory, schema, paths)
+    if directory is not None and starts is not None:
+        records = options.given.evidence if options.given is not None else ()
+        recorded = recorded_in(paths, records)
+        _say_next(report, written, done, directory, starts(), schema, recorded)
     if in_place and written:
         say_command(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
     sys.exit(exit_code(report, ignore_available=True))
@@ -123,20 +128,19 @@ def convert(
 def _say_next(
     report: Report,
     written: str,
-    options: Options,
     done: Sequence[Converted],
     directory: Path,
+    starts: Starts,
     schema: str | None,
-    paths: Sequence[str],
+    recorded: Sequence[str],
 ) -> None:
     """Say what to type next: the proof of what changed; where nothing did, what `migrate check` suggests."""
     if any(one.result.changed for one in done):
-        records = options.given.evidence if options.given is not None else ()
-        suggested = next_step(command_line(), done, directory, schema, recorded_in(paths, records))
+        suggested = next_step(command_line(), done, directory, starts, schema, recorded)
     else:
         what = "nothing was written" if not written else "nothing converts: unchanged copies were written"
         say(f"{what} to {directory.as_posix()}/")
-        suggested = after_check(report, command_line(), done)
+        suggested = after_check(report, command_line(), done, starts)
     if suggested:
         say_command(f"next: {suggested}")
 

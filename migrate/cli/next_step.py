@@ -5,20 +5,36 @@ from __future__ import annotations
 import ast
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from migrate.report.model import Report
     from migrate.source.driver.run import Converted
+    from migrate.source.project.discovery import Input
+    from migrate.source.project.starts import Starts
 
-#: Methods that train, or run what does: of sessions, Estimators, Keras models, optimizers and `tf.app`.
-TRAINS = frozenset({"fit", "train_on_batch", "train", "train_and_evaluate", "run", "apply_gradients", "backward"})
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+@dataclass(frozen=True)
+class _Program:
+    """The file that is started."""
+
+    path: str  #: in reports
+    source: Input
+
+
+#: Stands for arguments of a program that only its user knows.
+ARGUMENTS = "ARGUMENTS"
 
 
 def next_step(
-    command: str, done: Sequence[Converted], directory: Path, schema: str | None, recorded: Sequence[str] = ()
+    command: str,
+    done: Sequence[Converted],
+    directory: Path,
+    starts: Starts,
+    schema: str | None,
+    recorded: Sequence[str] = (),
 ) -> str:
     """Return what to type after `command`, a `migrate convert`; empty if nothing that a proof can run changed.
 
@@ -29,14 +45,17 @@ def next_step(
     if not changed:
         return ""
     folder, *words = recorded or ("",)
-    program = next((one for one in done if one.result.path in words), None)
-    arguments = words[words.index(program.result.path) + 1 :] if program is not None else []
-    program = program or _program([*changed, *done])
+    program = next((_Program(one.result.path, one.source) for one in done if one.result.path in words), None)
+    arguments = words[words.index(program.path) + 1 :] if program is not None else []
+    if program is None:
+        program = _program(done, starts, changed)
+        arguments = _arguments(program, starts) if program is not None else []
     if not folder and program is not None and changed[0].result.kind != "paddle":
         below = _below(program)
         folder, words = (below[0], [*below[1:], *arguments]) if below else ("", words)
+    needs = f", with the arguments that {program.path} requires" if program and ARGUMENTS in arguments else ""
     if folder:
-        return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}"
+        return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}{needs}"
     if any(one.result.kind == "paddle" and not _as_it_is(one) for one in changed):
         return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
     if program is None:
@@ -44,7 +63,7 @@ def next_step(
             f"migrate verify PROGRAM {shlex.quote(directory.as_posix())}/PROGRAM, for a program that trains the model"
         )
     own = ["--", *arguments] if arguments else []
-    proof = _verify(program.result.path, (directory / program.source.relative).as_posix(), *own)
+    proof = _verify(program.path, (directory / program.source.relative).as_posix(), *own) + needs
     if _needs_rest(program, lambda path: (directory / path).exists()):
         return f"{command} --copy-rest, as the program needs files that did not change; then {proof}"
     return proof
@@ -54,13 +73,12 @@ def to_go_on(command: str, folders: Sequence[Path], reports: Sequence[str]) -> s
     """Return what to type after `command`, a `migrate convert`, to train on from folders of checkpoints."""
     known = next((path for path in reports if path.lower().endswith(".json")), None)
     old = folders[0]
-    new = old / "moved" if old.name in {"", ".."} else old.with_name(f"{old.name}_moved")
-    moving = shlex.join(["migrate", "checkpoint", str(old), f"{new}/", "--report", known or "convert.json"])
+    moving = shlex.join(["migrate", "checkpoint", str(old), "--report", known or "convert.json"])
     more = f", as from {len(folders) - 1} more" if len(folders) > 1 else ""
     return f"to train on from {old}{more}: " + (moving if known else f"{command} --report convert.json; then {moving}")
 
 
-def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
+def after_check(report: Report, command: str, done: Sequence[Converted], starts: Starts) -> str:
     """Return what to type after `command`, a `migrate check`, or a `migrate convert` that changed nothing.
 
     It is what converts, else what needs no conversion or records a run, or explains the first finding, else a check
@@ -73,16 +91,16 @@ def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
     if any(finding.state is State.AVAILABLE for finding in report.findings):
         changed = [one for one in done if one.result.changed]
         written = {one.source.relative for one in changed}
-        program = _program([*changed, *done])
+        program = _program(done, starts, changed)
         rest = " --copy-rest" if program is not None and _needs_rest(program, written.__contains__) else ""
         return command.replace("migrate check", "migrate convert", 1) + rest
     useless = report.tables and all(one.verdict is not State.SUGGESTED for one in report.tables)
     asking = (*(() if useless else (State.SUGGESTED,)), State.OPAQUE, State.UNSUPPORTED)
     open_ = [one for state in asking for one in report.findings if one.state is state and one.location.line]
     if open_:
-        program = None if open_[0].state is State.SUGGESTED else _to_try(report, done)
+        program = None if open_[0].state is State.SUGGESTED else _to_try(report, done, starts)
         if program is not None:
-            run = f"-- python {quoted(program.result.path)}"
+            run = " ".join(["-- python", quoted(program.path), *_arguments(program, starts)])
             if report.tables and "--evidence" not in command:
                 return f"migrate trace {run}; then {command} --evidence trace.json"
             return f"migrate trial {run}"
@@ -105,7 +123,7 @@ def recorded_in(paths: Sequence[str], records: Sequence[str]) -> tuple[str, ...]
     return (paths[0] if is_ours else "", *command)
 
 
-def _below(program: Converted) -> tuple[str, ...]:
+def _below(program: _Program) -> tuple[str, ...]:
     """Return the folder that was converted and a command, if the program lies in a folder of it and we are in it.
 
     Such a program runs in our working directory, where its data are, and not in the folder of its file.
@@ -114,7 +132,7 @@ def _below(program: Converted) -> tuple[str, ...]:
     if program.source.explicit or len(relative.parts) < 2:
         return ()
     folder = program.source.path.parents[len(relative.parts) - 1]
-    command = ("python", Path(program.result.path).as_posix())
+    command = ("python", Path(program.path).as_posix())
     return (folder.as_posix(), *command) if _is_inside(folder) else ()
 
 
@@ -136,12 +154,12 @@ def _as_it_is(file: Converted) -> bool:
     return any(finding.rule == AS_IT_IS for finding in file.result.findings)
 
 
-def _to_try(report: Report, done: Sequence[Converted]) -> Converted | None:
+def _to_try(report: Report, done: Sequence[Converted], starts: Starts) -> _Program | None:
     """Return a program of TensorFlow that `migrate trial` may run where nothing converts; None for other frameworks."""
     from migrate.source.tensorflow.base.other_sdks import RULE
 
     foreign = any(one.kind == "paddle" for one in report.inputs) or any(one.rule == RULE for one in report.findings)
-    return None if foreign else _program(done)
+    return None if foreign else _program(done, starts)
 
 
 def _importer(done: Sequence[Converted]) -> Converted | None:
@@ -170,57 +188,27 @@ def _verifiable(one: Converted) -> bool:
     return one.result.changed and (moved or one.result.kind == "paddle") and runs_here
 
 
-def trains(text: str, *, imported_too: bool = True) -> bool:
-    """True if code that runs with the file calls something that trains, or (`imported_too`) what it imports."""
-    try:
-        module = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return False
-    functions = {node.name: node for node in module.body if isinstance(node, _DEFINITIONS)}
-    imported = set(_imported_names(module)) if imported_too else set()
-    waiting: list[ast.AST] = [node for node in module.body if not isinstance(node, _DEFINITIONS)]
-    seen: set[str] = set()
-    while waiting:
-        for call in ast.walk(waiting.pop()):
-            if not isinstance(call, ast.Call):
-                continue
-            if isinstance(call.func, ast.Attribute) and call.func.attr in TRAINS:
-                return True
-            name = call.func.id if isinstance(call.func, ast.Name) else ""
-            if name in imported:
-                return True
-            if name in functions and name not in seen:
-                seen.add(name)
-                waiting.append(functions[name])
-    return False
+def _program(done: Sequence[Converted], starts: Starts, changed: Sequence[Converted] = ()) -> _Program | None:
+    """Return the file that most likely trains, of those that use changed files; None if no file runs anything.
+
+    It may be one without a framework, of which nothing was to be converted.
+    """
+    path = starts.program([one.result.path for one in changed])
+    sources = {one.result.path: one.source for one in done}
+    if path is None or path in sources:
+        return _Program(path, sources[path]) if path is not None else None
+    file = starts.project.files[path]
+    roots = (one.path.parents[len(one.relative.parts) - 1] for one in sources.values())
+    root = next((one for one in roots if file.is_relative_to(one)), file.parent)
+    return _Program(path, replace(next(iter(sources.values())), path=file, relative=file.relative_to(root)))
 
 
-def _imported_names(module: ast.Module) -> Iterator[str]:
-    """Yield the names that the file imports from modules that are no framework's."""
-    for node in module.body:
-        if isinstance(node, ast.ImportFrom) and (node.level or _is_own(node.module or "")):
-            yield from (alias.asname or alias.name for alias in node.names)
+def _arguments(program: _Program, starts: Starts) -> list[str]:
+    """Return what stands for the arguments of a program that does not run without any."""
+    return [ARGUMENTS] if starts.requires_arguments(program.path) else []
 
 
-def _is_own(module: str) -> bool:
-    import sys
-
-    from migrate.source.project.discovery import FRAMEWORKS
-
-    top = module.partition(".")[0]
-    return top not in FRAMEWORKS and top not in sys.stdlib_module_names
-
-
-def _program(files: Sequence[Converted]) -> Converted | None:
-    """Return the first program that trains by itself, else the first that calls what it imports."""
-    for imported_too in (False, True):
-        for file in files:
-            if trains(file.result.original, imported_too=imported_too):
-                return file
-    return None
-
-
-def _needs_rest(program: Converted, is_written: Callable[[Path], bool]) -> bool:
+def _needs_rest(program: _Program, is_written: Callable[[Path], bool]) -> bool:
     """True if a program of a folder needs a file that is not written: itself, or a module that it imports from there.
 
     Modules are looked for beside the program, and in the folder that was given, to which written paths are relative.

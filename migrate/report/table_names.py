@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from migrate.report.model import TableRecord, Verification
+from rewriter.table_settings import called
 
 #: What follows the name of a table where a proof compares its rows.
 _ROWS = " [table]"
@@ -31,10 +32,12 @@ def shown_names(names: Iterable[str]) -> dict[str, str]:
     """Return how each table of a proof is called where people read: one of a column is called after the column.
 
     A run calls it `input_layer_city_embedding_embedding_weights`, and `migrate convert` calls it `city_embedding`. Two
-    tables of one column in several input layers keep their long names.
+    tables of one column in several input layers keep their long names. A partitioned variable of a single part is
+    called by its own name.
     """
-    matches = {name: _COLUMN.fullmatch(name) for name in names}
-    short = {name: name if match is None else match[1] for name, match in matches.items()}
+    wholes = called(names)
+    matches = {name: _COLUMN.fullmatch(whole) for name, whole in wholes.items()}
+    short = {name: wholes[name] if match is None else match[1] for name, match in matches.items()}
     counts = Counter(short.values())
     return {name: text if counts[text] == 1 else name for name, text in short.items()}
 
@@ -47,10 +50,10 @@ def tables_of(records: Sequence[TableRecord], names: Iterable[str]) -> list[froz
     """
     found: list[set[str]] = [set() for _ in records]
     ends = [_end(record) for record in records]
-    for name in names:
-        own = [at for at, record in enumerate(records) if record.name == name]
+    for name, whole in called(names).items():
+        own = [at for at, record in enumerate(records) if record.name in (name, whole)]
         if not own:
-            fits = [at for at, end in enumerate(ends) if end is not None and end.fullmatch(name)]
+            fits = [at for at, end in enumerate(ends) if end is not None and end.fullmatch(whole)]
             most = max((_shown(records[at]) for at in fits), default=0)
             own = [at for at in fits if _shown(records[at]) == most]
             own = own if len({records[at].location for at in own}) == 1 else []

@@ -42,9 +42,8 @@ def to_html(trial: Trial) -> str:
             pictures=list(_pictures(trial)),
             rows=list(_rows(trial)),
             names=words.short_names(trial),
-            details=words.details,
+            details=list(words.details(trial, _PICTURED)),
             next_command=words.next_command(trial),
-            pictured=_PICTURED,
             labels={},
             version=__version__,
         )
@@ -77,7 +76,7 @@ def _rows(trial: Trial) -> Iterator[Picture]:
         name = words.short_names(trial)[table.name]
         text = f"{table.used:,} rows needed of {table.shape[0]:,}"
         yield Picture(
-            Markup(rows_picture.draw(table.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(table)}"
+            Markup(rows_picture.draw(table.rows, text, f"rows-{number}", title)), f"{name}: {words.growth([table])}"
         )
 
 

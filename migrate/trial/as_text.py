@@ -25,9 +25,8 @@ def to_text(trial: Trial) -> str:
         columns = zip(_HEAD, *(_row(one, names[one.name]) for one in trial.tables), strict=True)
         rows = list(zip(*(column for column in columns if any(column[1:])), strict=True))
         lines += ["", *aligned(rows), ""]
-        for table in trial.tables:
-            for text in words.details(table):
-                lines += _wrapped(f"{names[table.name]}: {text}", 2, "  ")
+        for called, text in words.details(trial):
+            lines += _wrapped(f"{called}: {text}", 2, "  ")
     if trial.stay_lines:
         lines += ["", "stays:"]
     for text in (*trial.stay_lines, *trial.notes):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from migrate.report import words
 from migrate.report.pictures.memory import size
 from migrate.report.summary import plural
 from migrate.report.table_names import shown_names
 from migrate.trial.result import Table, Trial
+from rewriter.table_settings import whole_of
 
+Number = TypeVar("Number", int, float)
 #: The programs, as pictures and lines name them.
 PROGRAMS = ("as it is", "with tables")
 #: The settings by which all tables begin empty.
 ON_DEMAND = '{version: 1, tables: {"*": {first_rows: on demand}}}'
+#: So many tables of which the same is said are named; more are only counted.
+_NAMED = 2
 #: Ratios of time or memory between which neither side counts as better.
 _ALIKE = (0.95, 1.05)
 
@@ -48,10 +53,14 @@ def _balance(trial: Trial) -> str:
     grows = any(not one.bound for one in trial.tables)
     texts, time = ["take new ids without a restart" if grows else "cannot grow yet (`new ids` says why)"], trial.time
     before, on_demand = sums(trial)
-    if on_demand < _ALIKE[0] * before:
+    after = sum(one.after for one in trial.tables)
+    if after > _ALIKE[1] * before:
+        less = f" ({size(on_demand)} if rows are made as their ids come)" if on_demand < _ALIKE[0] * after else ""
+        texts.append(f"need {size(after)} of memory in place of {size(before)}{less}")
+    elif on_demand < _ALIKE[0] * before:
         texts.append(f"need {size(on_demand)} in place of {size(before)} if rows are made as their ids come")
     if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
-        texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
+        texts.append(f"make a step {_rate(1 / time.ratio)} times as fast")
     elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
         texts.append(f"make a step take {time.ratio:.2f} times as long")
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
@@ -89,7 +98,7 @@ def answers(trial: Trial) -> Iterator[Answer]:
     if trial.growth:
         text = ". ".join(trial.growth)
         for name, short in short_names(trial).items():
-            text = text.replace(f"`{name}`", f"`{short}`")
+            text = text.replace(f"`{name}`", f"`{short}`").replace(f"`{whole_of(name)}`", f"`{short}`")
         yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
@@ -162,18 +171,34 @@ def next_command(trial: Trial) -> str:
     return "migrate check ."
 
 
-def growth(table: Table) -> str:
-    """Return where the rows of a table are going, as far as the steps tell; they grow ever slower as ids come again."""
+def growth(tables: Sequence[Table]) -> str:
+    """Return where the rows of tables are going, as far as the steps tell; they grow ever slower as ids come again.
+
+    Numbers of several tables, which have equally many steps, are the least and the greatest.
+    """
+    firsts, lasts, bounds = zip(*map(_rates, tables), strict=True)
+    if not firsts[0]:
+        return ""
+    text = f"{_range(firsts, _rate)} new rows a step at first, {_range(lasts, _rate)} at the end"
+    if all(bounds):
+        steps = 10 * len(tables[0].rows)
+        text += f"; at most {_range(bounds, '{:,}'.format)} after {steps:,} steps if new ids come no faster"
+    return text
+
+
+def _rates(table: Table) -> tuple[float, float, int]:
+    """Return new rows a step at first and at the end, and the most rows after ten times the steps; 0 if unknown."""
     steps, quarter = len(table.rows), max(len(table.rows) // 4, 1)
     if steps < 2:
-        return ""
+        return 0.0, 0.0, 0
     first = table.rows[quarter - 1] / quarter
     last = (table.rows[-1] - table.rows[-1 - quarter]) / quarter if steps > quarter else first
-    text = f"{_rate(first)} new rows a step at first, {_rate(last)} at the end"
-    if 0 < last <= first:
-        bound = min(round(table.rows[-1] + 9 * steps * last), table.shape[0])
-        text += f"; at most {bound:,} after {10 * steps:,} steps if new ids come no faster"
-    return text
+    return first, last, min(round(table.rows[-1] + 9 * steps * last), table.shape[0]) if 0 < last <= first else 0
+
+
+def _range(values: Sequence[Number], said: Callable[[Number], str]) -> str:
+    least, most = said(min(values)), said(max(values))
+    return least if least == most else f"{least} to {most}"
 
 
 def sharing(table: Table) -> str:
@@ -202,9 +227,25 @@ def short_names(trial: Trial) -> dict[str, str]:
     return {name: "/".join(path[first : len(path) - last]) for name, path in zip(called, paths, strict=True)}
 
 
-def details(table: Table) -> list[str]:
-    """Return what is known of a table beside its numbers."""
-    return [text for text in (growth(table), sharing(table)) if text]
+def details(trial: Trial, without: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield what is known of tables beside their numbers, with the names of those of which it is said.
+
+    Tables with equally many rows and slots are one line, as those of which the same is said. `without`: the growth of
+    so many of the largest is shown elsewhere.
+    """
+    names = short_names(trial)
+    alike: dict[object, list[Table]] = {}
+    for table in trial.tables[without:]:
+        alike.setdefault((table.shape, table.slots, len(table.rows), bool(_rates(table)[-1])), []).append(table)
+    said: dict[str, list[str]] = {}
+    for group in alike.values():
+        said.setdefault(growth(group), []).extend(names[one.name] for one in group)
+    for table in trial.tables:
+        said.setdefault(sharing(table), []).append(names[table.name])
+    for text, called in said.items():
+        if text:
+            more = f" and {len(called) - _NAMED} more" if len(called) > _NAMED + 1 else ""
+            yield ", ".join(called[: _NAMED if more else None]) + more, text
 
 
 def _percent(part: int, whole: int) -> str:

@@ -12,13 +12,13 @@ import inspect
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.scratch import lasting_folder
 from migrate.source.files.notebook import SUFFIX, module_of
 
 #: Top-level names of TensorFlow 1 only; a file that uses them as `tf.NAME` is written for TensorFlow 1.
@@ -189,12 +189,12 @@ def roots(original: Path, converted: Path) -> tuple[Path, Path]:
 
 
 def enter(directory: str, over: str | None = None) -> Path:
-    """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR.
+    """Make the mirror of a directory the working directory, which lasts as long as this process.
 
     What the folder `over` has is taken in place of what the directory has.
     """
     sys.dont_write_bytecode = True  # a process may have begun without the variable: what is imported lies beside
-    here = mirrored(directory, Path(tempfile.mkdtemp(prefix="folder-")), over)
+    here = mirrored(directory, lasting_folder("migrate-folder-"), over)
     os.chdir(here)
     return here
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from rewriter.facts import Table
 from rewriter.plan.growth_lines import growth_lines
-from rewriter.table_settings import TableSettings
+from rewriter.table_settings import TableSettings, called, names_of
 from runtime.table.status import TableStatus, status
 
 
@@ -51,14 +51,14 @@ def summary(
         lines = [f"{_count(len(rows), 'variable')} would {become}, {staying} would stay"]
     else:
         lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
+    names = called(table.name for table in tables)
     for table, used in () if dry_run else rows:
         size = "on parameter servers" if table.servers else "not used by a session that was closed"
         size = f"{used.rows:,} rows of {table.rows:,} declared, {_memory(used.bytes)}" if used else size
-        lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
+        lines.append(f"  {names[table.name]} [{table.rows}, {table.dim}]: {size}")
     lines += [f"  {line}" for line in growth_lines(tables)]
-    names = [table.name for table, _ in rows]
     for pattern in settings:
-        if not any(fnmatchcase(name, pattern) for name in names):
+        if not any(fnmatchcase(name, pattern) for name in names_of(names)):
             lines.append(f"  settings of `{pattern}`: no table has this name")
     return "\n".join(lines)
 

@@ -33,7 +33,8 @@ def imported(meta: Any) -> Iterator[tf.Graph]:
     native.ops()  # register the ops: a graph that was rewritten before contains them
     if circle := _runs_itself(meta.graph_def.library.function):
         raise ValueError(
-            f"the function `{circle}` of the graph calls itself, so importing it would never end; write the graph again"
+            f"the function `{circle}` of the graph calls itself, so TensorFlow would import it for ever; "
+            "export the graph without this recursion"
         )
     copy = type(meta)()
     copy.CopyFrom(meta)

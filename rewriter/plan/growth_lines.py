@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rewriter.facts import Bound, Table
+from rewriter.table_settings import called
+from rewriter.words import listed
 
-_MOST = 5
 _BECAUSE = {
     "buckets": "ids are hashed or divided into buckets",
     "dataset": "a dataset hashes or divides ids into buckets",
@@ -18,10 +19,12 @@ _WAY = "; with the setting `unbucket: true` in a file for `migrate run --setting
 
 def growth_lines(tables: Iterable[Table]) -> list[str]:
     """Return the lines, first that of what bounds most tables."""
+    tables = list(tables)
+    names = called(table.name for table in tables)
     groups: dict[str, list[str]] = {}
     for table in tables:
-        groups.setdefault(_says(table.bound), []).append(table.name)
-    return [f"{_names(names)} {says}" for says, names in sorted(groups.items(), key=lambda group: -len(group[1]))]
+        groups.setdefault(_says(table.bound), []).append(names[table.name])
+    return [f"{listed(group)} {says}" for says, group in sorted(groups.items(), key=lambda one: -len(one[1]))]
 
 
 def _says(bound: Bound) -> str:
@@ -37,8 +40,3 @@ def _says(bound: Bound) -> str:
 def bound_of(table: Table) -> str:
     """Return why a table cannot grow, and what ends that; "" if it can, or if that is not known."""
     return "" if table.bound.by in ("", "unknown") else _says(table.bound).partition(": ")[2]
-
-
-def _names(names: Iterable[str]) -> str:
-    every = [f"`{name}`" for name in names]
-    return ", ".join(every[:_MOST]) + (f" and {len(every) - _MOST} more" if len(every) > _MOST else "")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rewriter.facts import Refusal, Table
-from rewriter.words import places
+from rewriter.table_settings import called
+from rewriter.words import listed, places
 from runtime.storage.buckets import Buckets
 
 
@@ -44,21 +46,17 @@ def _rows(buckets: Buckets) -> str:
 
 
 _NAMES = re.compile("`[^`]*`")
-_MOST = 5
 
 
 def stay_lines(refusals: Iterable[Refusal]) -> list[str]:
     """Return a line for each reason, with the variables that it keeps; reasons are equal apart from names of ops."""
     groups: dict[str, list[Refusal]] = {}
-    for refusal in refusals:
+    refusals = list(refusals)
+    names = called(refusal.table for refusal in refusals)
+    for refusal in (replace(one, table=names[one.table]) for one in refusals):
         groups.setdefault(_NAMES.sub("``", refusal.reason), []).append(refusal)
     return [str(group[0]) if len(group) == 1 else _line(group) for group in groups.values()]
 
 
 def _line(group: list[Refusal]) -> str:
-    return f"{_names(one.table for one in group)} stay variables: {str(group[0]).partition(': ')[2]}"
-
-
-def _names(names: Iterable[str]) -> str:
-    every = [f"`{name}`" for name in names]
-    return ", ".join(every[:_MOST]) + (f" and {len(every) - _MOST} more" if len(every) > _MOST else "")
+    return f"{listed(one.table for one in group)} stay variables: {str(group[0]).partition(': ')[2]}"

@@ -10,7 +10,6 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -71,11 +70,9 @@ def _without_tables(bundle: Bundle, missing: dict[str, int]) -> str:
     )
     if _tf_private.OBJECT_GRAPH_KEY in bundle:
         return f"{before}fill each table with runtime.checkpoint.warm_start(table, path, variable_name)"
-    folder = Path(bundle.path).parent
-    new = folder / "moved" if folder.name in {"", ".."} else folder.with_name(f"{folder.name}_moved")
-    command = shlex.join(["migrate", "checkpoint", bundle.path, f"{new}/", "--report", "convert.json"])
+    command = shlex.join(["migrate", "checkpoint", bundle.path, "--report", "convert.json"])
     return (
-        f"{before}give an empty folder to begin anew, or {new}, which `{command}` writes by the report of "
+        f"{before}give an empty folder to begin anew, or the one that `{command}` writes by the report of "
         "`migrate convert`"
     )
 

@@ -129,9 +129,8 @@ class FreeWords:
         for argument, plain in _PLAIN.items():
             if kwargs.get(argument, plain) != plain:
                 raise ValueError(
-                    f"{type(self).__name__} gives words outside of the vocabulary ids of their own, which "
-                    f"{argument}={kwargs[argument]!r} does not allow: leave the argument out, or use the layer "
-                    "of Keras"
+                    f"{type(self).__name__} gives each word outside of the vocabulary an id of its own, which "
+                    f"{argument}={kwargs[argument]!r} does not allow: leave the argument out, or use Keras' own layer"
                 )
         super().__init__(*args, **kwargs)
         self.beyond = None if beyond is None else _validation.integer("beyond", beyond, 1, MOST_BUCKETS)

@@ -94,7 +94,10 @@ def _exchanged(
 
 
 def _refuse_counted(table: Table, *_: Any) -> Any:
-    raise ValueError(f"ids of the counted table `{table.table_name}` are not exchanged ahead: look it up")
+    raise ValueError(
+        f"the table `{table.table_name}` counts how often it sees each id, which an exchange of ids before the step "
+        "would leave out: look its ids up without exchanging them first"
+    )
 
 
 def _flat(ids: Any) -> Any:

@@ -33,7 +33,8 @@ def local_lookup(
     id_checks.require_table(table, "table")
     if isinstance(table, CountedTable) or admission.rules_for(table, None, is_train).access_threshold is not None:
         raise ValueError(
-            f"local_lookup reads no table that counts its keys, as `{table.table_name}` does: use sparse_lookup"
+            f"local_lookup cannot read the table `{table.table_name}`, which counts how often it sees each id: use "
+            "sparse_lookup"
         )
     id_checks.with_gradient([table], True)
     with tf.name_scope(name or f"{table.table_name}_local_lookup"), tf.device("/device:CPU:0"):

@@ -99,6 +99,27 @@ def test_what_kill_9_left_goes_when_the_next_folder_is_made(tmp_path: Path, modu
     assert sorted(place.iterdir()) == sorted(kept)
 
 
+def test_the_mirror_of_a_killed_process_goes_when_the_next_is_made(tmp_path: Path) -> None:
+    """Also where nobody gave the process a folder for its temporary files."""
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "data.csv").write_text("1")
+    place = tmp_path / "temporary"
+    place.mkdir()
+    enters = f"from migrate.verify.program_files import enter; enter({str(tmp_path / 'program')!r}); print(flush=True)"
+    command = [sys.executable, "-c", f"{enters}; import time; time.sleep(60)"]
+    left = []
+    for _ in range(2):
+        with subprocess.Popen(
+            command, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(place)}, stdout=subprocess.PIPE
+        ) as running:
+            assert running.stdout is not None and running.stdout.readline()
+            left.append({path.name for path in place.iterdir()})
+            running.kill()
+    assert [len(names) for names in left] == [1, 1] and left[0] != left[1]
+    remove_leftovers(place)
+    assert not list(place.iterdir()) and (tmp_path / "program" / "data.csv").exists()
+
+
 def left_by(process: int, target: str = "") -> str:
     """Return the temporary name that an ended process leaves."""
     return f"{marked(target)}abc_efg8".replace(f"-{os.getpid()}-", f"-{process}-")

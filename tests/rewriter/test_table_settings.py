@@ -10,6 +10,10 @@ import pytest
 import tensorflow as tf
 
 import rewriter
+from rewriter.facts import Refusal
+from rewriter.installation.usage import Usage, summary
+from rewriter.plan.lines import stay_lines
+from rewriter.table_settings import TableSettings, called
 
 v1 = tf.compat.v1
 
@@ -57,3 +61,19 @@ def test_a_layer_of_keras_takes_settings_with_all_rows(tmp_path: Path) -> None:
     assert [name for name in installed.tables if "on_disk" in name]
     (stays,) = installed.stay.values()
     assert "late" in stays.table and "its settings ask for rows that begin on demand" in stays.reason
+
+
+def test_lines_call_a_variable_of_one_part_as_its_settings_do() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        one = v1.get_variable("one/part_0", [18, 4])
+        tf.constant(0, name="one")  # an op has the name that the table would have
+        tf.nn.embedding_lookup(one, v1.placeholder(tf.int64, [None]))
+    tables = rewriter.rewrite(graph, dry_run=True).tables
+    assert [table.name for table in tables] == ["one/part_0"]
+    said = summary(tables, 0, Usage(), {"one": TableSettings(), "on*/part_0": TableSettings(), "no": TableSettings()})
+    assert "  one [18, 4]: " in said and "`one` can grow" in said
+    assert [line for line in said.splitlines() if "no table" in line] == ["  settings of `no`: no table has this name"]
+    assert list(called(["a/part_0", "a/part_1", "b/part_0"]).values()) == ["a/part_0", "a/part_1", "b"]
+    refusals = [Refusal(name, "why") for name in ("a/part_0", "b/part_0", "b/part_1")]
+    assert stay_lines(refusals) == ["`a`, `b/part_0`, `b/part_1` stay variables: why"]

@@ -23,12 +23,14 @@ _RULE = "entry-point"
 NAMED = 3
 
 
-def project_of(paths: Sequence[str], options: Options, gitignore: bool = True, generated: bool = False) -> Project:
-    """Return the files below `paths` as a run judges them.
+def project_of(
+    paths: Sequence[str], options: Options, gitignore: bool = True, generated: bool = False, skip: Path | None = None
+) -> Project:
+    """Return the files below `paths` as a run judges them; `skip` is a directory to skip.
 
     Raises MigrateError for a path that does not exist, an entry point without a file, and a record of another text.
     """
-    return scoped(paths, find_inputs(paths, None, gitignore, generated), options)[1].part
+    return scoped(paths, find_inputs(paths, skip, gitignore, generated), options)[1].part
 
 
 def scoped(paths: Sequence[str], inputs: Sequence[Input], options: Options) -> tuple[Options, _Scope]:

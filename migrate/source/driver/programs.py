@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,10 +9,9 @@ from migrate.report import words
 from migrate.report.model import Report, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.files.notebook import notebook_of
-from migrate.source.project.import_graph import Project
+from migrate.source.project.starts import Starts
 from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
 
-_STARTS = re.compile(r"""__name__\s*==\s*["']__main__["']""")
 _MOVES = {State.APPLIED, State.AVAILABLE}
 #: So many programs are told, and so many are named in an option; more are only counted.
 MANY, FEW = 10, 5
@@ -32,30 +29,31 @@ class Program:
         return [table for table in self.tables if table.verdict in states]
 
 
-def programs(project: Project, report: Report) -> list[Program]:
+def programs(starts: Starts, report: Report, *, running: bool = True) -> list[Program]:
     """Return the programs that reach a table, those with most tables first.
 
-    A file is a program if it asks whether it is the main module, or if no other file imports it.
+    A file is a program if it asks whether it is the main module, or if no other file imports it; `running`: and if it
+    does something when it is started.
     """
-    imported = {other for path in project.files for other in project.edges(path) if other != path}
     listed = []
-    for path in project.files:
-        if path not in imported or _STARTS.search(project.text(path)):
-            reached = project.closure(path)
-            tables = tuple(one for one in report.tables if notebook_of(one.location.path) in reached)
-            if tables:
-                listed.append(Program(path, tables))
+    for path in starts.roots():
+        reached = starts.project.closure(path)
+        tables = tuple(one for one in report.tables if notebook_of(one.location.path) in reached)
+        if tables and (not running or starts.does_something(path)):
+            listed.append(Program(path, tables))
     return sorted(listed, key=lambda one: (-len(one.tables), one.path))
 
 
-def used_files(project: Project, report: Report) -> frozenset[str]:
-    """Return the files of programs that reach a table, notebooks among them."""
-    return frozenset[str]().union(*(project.closure(one.path) for one in programs(project, report)))
+def used_files(starts: Starts, report: Report) -> frozenset[str]:
+    """Return the files that programs and other files with tables reach, notebooks among them."""
+    listed = programs(starts, report, running=False)
+    return frozenset[str]().union(*(starts.project.closure(one.path) for one in listed))
 
 
-def program_lines(project: Project, report: Report) -> Iterator[str]:
+def program_lines(starts: Starts, report: Report) -> Iterator[str]:
     """Yield what each program of a project of several files converts; nothing for a single file."""
-    listed = programs(project, report) if len(project.files) > 1 else []
+    project = starts.project
+    listed = programs(starts, report) if len(project.files) > 1 else []
     if not listed:
         return
     yield f"{plural(len(listed), 'program')} with tables:"
@@ -63,6 +61,7 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
         yield _told(program)
     if len(listed) > MANY:
         yield f"  and {plural(len(listed) - MANY, 'more program')}"
+    yield from _unused(starts, listed, report)
     outside = len(set(project.files) - frozenset[str]().union(*(project.closure(one.path) for one in listed)))
     names = ",".join(one.path for one in listed)
     if outside and len(listed) <= FEW and "*" not in names:
@@ -70,24 +69,26 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
     # A program of another SDK runs under its façade alone, as its finding says.
     apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
     runs = (one for one in listed if apart.isdisjoint(project.closure(one.path)))
-    left = (one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED))
-    asked = next((path for path in left if path.endswith(".py") and _does_something(project.text(path))), "")
-    if asked and not project.settings.evidence:
-        traced = f"`migrate trace -- python {words.quoted(asked)}`"
+    left = [one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED) and one.path.endswith(".py")]
+    asked = starts.program(among=left) or next(iter(left), None)
+    if asked is None:
+        return
+    run = f"-- python {words.quoted(asked)}{' ARGUMENTS' if starts.requires_arguments(asked) else ''}`"
+    if not project.settings.evidence:
+        traced = f"`migrate trace {run}"
         yield f"  what the source does not show, a run can: {traced}, then this command with `--evidence trace.json`"
-    if asked:
-        yield f"  to train with tables and leave the source as it is: `migrate run -- python {words.quoted(asked)}`"
+    yield f"  to train with tables and leave the source as it is: `migrate run {run}"
 
 
-def _does_something(text: str) -> bool:
-    """Return whether a file does more than to import and to define, when it is started."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return False
-    words = (one for one in body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return any(not isinstance(one, kinds) for one in set(body) - set(words))
+def _unused(starts: Starts, listed: list[Program], report: Report) -> Iterator[str]:
+    """Yield how many tables no program has, with the first files that make them."""
+    reached = frozenset[str]().union(*(starts.project.closure(one.path) for one in listed))
+    places = [notebook_of(table.location.path) for table in report.tables]
+    apart = [path for path in places if path not in reached]
+    if apart:
+        names = [*dict.fromkeys(apart)]
+        more = f" and {plural(len(names) - FEW, 'more file')}" if len(names) > FEW else ""
+        yield f"  no program uses {plural(len(apart), 'table')}: {', '.join(names[:FEW])}{more}"
 
 
 def _told(program: Program) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from migrate.report import words
-from migrate.report.model import Finding, Location, Report, State, TableRecord
+from migrate.report.model import Finding, InputFile, Location, Report, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.files.generated_files import RULE as GENERATED
 from migrate.source.files.notebook import notebook_of
@@ -22,6 +22,8 @@ _PLACE = re.compile(r"\(([^()]+:\d+)\)$")
 _CODE = re.compile("`[^`]*`")
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 DONE = {State.APPLIED, State.AVAILABLE}
+#: Frameworks, by the kinds of files; Keras' models are TensorFlow's.
+_FRAMEWORKS = {"tensorflow": "TensorFlow", "paddle": "Paddle"}
 #: If one assumption concerns more lines than this, the others are only counted.
 SOME = 5
 #: So many findings of a file in the same words are lines of their own.
@@ -246,5 +248,11 @@ def _totals(report: Report) -> str:
     counts = Counter(finding.state for finding in report.findings)
     words = sorted((_word(state, count), count) for state, count in counts.items())
     findings = ", ".join(f"{count} {word}" for word, count in words) or "none"
-    files, tables = plural(len(report.inputs), "file"), plural(len(report.tables), "table")
-    return f"{files}, {tables}; findings: {findings}"
+    return f"{_files(report.inputs)}, {plural(len(report.tables), 'table')}; findings: {findings}"
+
+
+def _files(inputs: Sequence[InputFile]) -> str:
+    """Return how many files were judged; of several, that those without a framework are not counted."""
+    kinds = sorted({_FRAMEWORKS[one.kind] for one in inputs if one.kind in _FRAMEWORKS}, reverse=True)
+    count = sum(one.kind in _FRAMEWORKS for one in inputs)
+    return plural(len(inputs), "file") if count < 2 else f"{count} files that use {' or '.join(kinds)}"

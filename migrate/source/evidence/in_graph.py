@@ -15,6 +15,8 @@ from migrate.source.evidence.runs import Evidence
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.suppressions import read_comments
 from migrate.trace.record import Line, Variable
+from rewriter.table_settings import called
+from rewriter.words import listed
 
 RULE = "in-graph"
 #: How a note begins on what the source has against a table that moves in the graph.
@@ -23,8 +25,6 @@ _OPEN = frozenset({State.SUGGESTED, State.UNSUPPORTED})
 _WORK = _OPEN | {State.OPAQUE}
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 _WIDTH = 120
-#: So many variables of one place are named in a sentence.
-_NAMED = 5
 
 
 @dataclass
@@ -44,8 +44,8 @@ class _Site:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which they move."""
-        return tuple(sorted({variable.table for _, variable in self.variables}))
+        """The names by which they move, as users call them."""
+        return tuple(sorted({*called({variable.table for _, variable in self.variables}).values()}))
 
 
 def moved_in_graph(
@@ -143,7 +143,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         "table",
         State.APPLIED,
         site.place,
-        f"{_listed(site.names)} {'becomes a table' if len(site.names) == 1 else 'become tables'} when the program runs",
+        f"{listed(site.names)} {'becomes a table' if len(site.names) == 1 else 'become tables'} when the program runs",
         _source_says(before),
         applicability=Applicability.IN_GRAPH,
         table=record.name,
@@ -156,7 +156,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
 def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> SourceResult:
     """Return the result of a file with a note on its tables that cannot grow, for a reason that a graph shows."""
     reason, _, action = bound.partition("; ")
-    names = _listed([*dict.fromkeys(name for site in sites for name in site.names if name)])
+    names = listed([*dict.fromkeys(name for site in sites for name in site.names if name)])
     finding = Finding(
         RULE,
         "table",
@@ -175,12 +175,6 @@ def _source_says(table: TableRecord | None) -> str:
     if table is None:
         return "the source shows no lookup of such a variable"
     return f"the source alone leaves it unchanged: {'; '.join(table.reasons)}" if table.reasons else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"`{name}`" for name in names[:_NAMED]) + more
 
 
 def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -21,6 +21,7 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
+from migrate.scratch import lasting_folder
 from migrate.source.files.encoding import IS_PYTHON2, is_python2
 from migrate.source.files.notebook import SUFFIX
 from migrate.tensorflow1 import remedy
@@ -190,7 +191,7 @@ def _script_of(file: Path) -> str:
     """Return the path of what is run: of a notebook a script of its code cells, in this process's scratch folder."""
     if file.suffix != SUFFIX:
         return str(file)
-    script = Path(tempfile.mkdtemp(prefix="notebook-")) / f"{file.stem}.py"
+    script = lasting_folder("migrate-notebook-") / f"{file.stem}.py"
     script.write_bytes(code_of(file))
     return str(script)
 

@@ -161,8 +161,8 @@ def _as(tensors: dict[str, Any], like: Bundle, source: str) -> dict[str, Any]:
     for name, shape in like.shapes.items():
         if name not in tensors:
             raise CheckpointError(
-                f"{like.path} holds `{name}` of shape {shape}, but {source} has no value for it: convert the program "
-                "that wrote it again, or leave `like` out"
+                f"{like.path} holds `{name}` of shape {shape}, but {source} has no value for it: give a `like` "
+                "of the program as it is converted now, or none"
             )
         if not rows.fullmatch(name) and list(tensors[name].shape) != list(shape):
             raise CheckpointError(

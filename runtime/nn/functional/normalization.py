@@ -102,7 +102,10 @@ def layer_norm(
     x = tf.convert_to_tensor(x)
     rank = x.shape.rank
     if rank is None or rank < len(sizes) or not x.shape[rank - len(sizes) :].is_compatible_with(sizes):
-        raise ValueError(f"layer_norm over {sizes} got a tensor of shape {x.shape}: let its last sizes be these")
+        raise ValueError(
+            f"layer_norm normalizes over last dimensions of the sizes {sizes}, but the tensor has shape {x.shape}: "
+            "give a tensor whose shape ends with these sizes"
+        )
     mean, variance = _moments(x, list(range(rank - len(sizes), rank)))
     inverse = tf.math.rsqrt if len(sizes) == 1 else _inverse_root
     return _scaled((x - mean) * inverse(variance + epsilon), weight, bias, sizes)

@@ -128,7 +128,10 @@ def _table(
     known = program.weights.get(settings.name or "")
     if isinstance(known, TableWeight):
         if known.declared_shape != shape:
-            raise ValueError(f"`{settings.name}` has shape {list(known.declared_shape)} and {list(shape)}: give one")
+            raise ValueError(
+                f"two layers have a weight named `{settings.name}`, of the shapes {list(known.declared_shape)} and "
+                f"{list(shape)}: give them one shape, or two names"
+            )
         return known
     made = TableWeight(shape, initializer_of(settings), settings, padding)
     made.sparse = sparse

@@ -84,7 +84,7 @@ def test_a_report_that_cannot_be_rendered_leaves_all_files(
             "migrate: --quiet and --verbose cannot be combined; give one of them\n",
         ),
         (["convert", "src/bad.py"], "does not parse at line 2"),
-        (["check", "src/read.me"], "read.me: it is not a Python file (the code does not parse at line 1: "),
+        (["check", "src/read.me"], "read.me: it is not a Python file (the code does not parse at line 3: "),
         (["convert", "src/good.py", "-o", "src/other.py"], "cannot be written"),
         (["convert", "empty"], "no Python file"),
         (["convert", "src/good.py", "--report", "none/r.json"], "does not exist"),

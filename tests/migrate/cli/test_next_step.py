@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from migrate.checkpoint import latest
 from migrate.cli.check import check
+from migrate.cli.checkpoint import _beside
 from migrate.cli.convert import convert
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
@@ -113,7 +114,7 @@ def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
     save(work / "moved", "model", index=b"..user..-keys..")
     save(work / "weights", "model", index=b"_CHECKPOINTABLE_OBJECT_GRAPH")
     done = run("src", "-o", "out", "--report", "out/say.json").stderr.splitlines()
-    moving = "to train on from runs, as from 1 more: migrate checkpoint runs runs_moved/ --report"
+    moving = "to train on from runs, as from 1 more: migrate checkpoint runs --report"
     assert done[-2] == f"{moving} out/say.json" and done[-1].startswith("next: ")
     moving = moving.replace(": ", ": migrate convert src --output out --report convert.json; then ")
     assert run("src", "-o", "out").stderr.splitlines()[-2] == f"{moving} convert.json"
@@ -134,9 +135,10 @@ def test_folders_without_a_name_get_their_checkpoints_in_another(
 ) -> None:
     save(work / "src", "model-7")
     monkeypatch.chdir(work / at)
-    new = Path(paths[0], "moved")
-    says = f"to train on from {paths[0]}: migrate checkpoint {paths[0]} {new}/ --report {work}/say.json\n"
+    says = f"to train on from {paths[0]}: migrate checkpoint {paths[0]} --report {work}/say.json\n"
     assert says in run(*paths, "-o", str(work / "out"), "--report", str(work / "say.json")).stderr
+    assert _beside(paths[0]) == f"{Path(paths[0], 'moved')}/" and _beside(str(work / "src")) == f"{work}/src_moved/"
+    assert _beside("runs/model-7") == "runs_moved/"
 
 
 def test_a_checkpoint_with_a_large_part_is_not_copied_in_part(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,3 +245,20 @@ def test_a_decision_that_converts_nothing_is_not_the_next_step(work: Path) -> No
     (work / "src" / "shop" / "tower.py").write_text(text.replace("    return", f"    {read}\n    return"))
     assert "needs a decision" in run("src", command=check).output
     assert "next: migrate trace -- python src/train.py; then" in run("src", command=check).stderr.splitlines()[-1]
+
+
+def test_a_program_is_next_that_trains_and_with_arguments_that_it_requires(work: Path) -> None:
+    """It imports no framework, and an export comes first by its name."""
+    (work / "src" / "export.py").write_text(
+        "import tensorflow.compat.v1 as tf\nfrom shop.tower import tower\ntf.Session().run(tower(1))\n"
+    )
+    train = (work / "src" / "train.py").read_text()
+    (work / "src" / "shop" / "loop.py").write_text(train.replace("tf.estimator", "def go():\n    tf.estimator"))
+    (work / "src" / "train.py").write_text("import sys\nfrom shop.loop import go\nprint(sys.argv[1])\ngo()\n")
+    said = run("src", "-o", "out", "--copy-rest").stderr.splitlines()[-1]
+    assert said.removeprefix("next: ") == (
+        "migrate verify src/train.py out/train.py -- ARGUMENTS, with the arguments that src/train.py requires"
+    )
+    (work / "src" / "shop" / "tower.py").write_text(TOWER.replace("'users', [", "name, constraint=mine, shape=["))
+    said = run("src", command=check).stderr
+    assert said.count("-- python src/train.py ARGUMENTS") == 3 and "python src/export.py" not in said

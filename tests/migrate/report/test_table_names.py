@@ -44,3 +44,11 @@ def test_the_table_of_a_column_is_called_as_convert_calls_it() -> None:
     assert list(shown_names(names).values()) == ["city_embedding", "user_embedding", "W", "input_layer/kernel"]
     twice = [f"a/input_layer/user_{_END}", f"b/input_layer/user_{_END}"]
     assert list(shown_names(twice).values()) == twice
+
+
+def test_a_partitioned_variable_of_one_part_has_one_name_in_source_and_runs() -> None:
+    names = ["a/w/part_0", "b/part_0", "b/part_1", "input_layer/city_embedding/embedding_weights/part_0"]
+    assert list(shown_names(names).values()) == ["a/w", "b/part_0", "b/part_1", "city_embedding"]
+    named = [replace(_RECORD, name=name, identity="name") for name in ("a/w", "b")]
+    assert tables_of(named, names) == [frozenset({"a/w/part_0"}), frozenset()]
+    assert tables_of([replace(_RECORD, name="w")], names[:1]) == [frozenset({"a/w/part_0"})]

@@ -21,7 +21,7 @@ from migrate.trial.child.buckets import Buckets
 from migrate.trial.child.noted import Noted
 from migrate.trial.result import Time, Trial, _ids
 from migrate.trial.running import Ended
-from migrate.trial.words import answers
+from migrate.trial.words import answers, details, headline
 from rewriter import rewrite
 from tests.support.html_page import Page
 
@@ -85,8 +85,8 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         ("t/b/w", None, None),
     ]
     for text in (
-        "2 of 2 embedding variables take new ids without a restart, need 16.6 KiB in place of 250.6 KiB if rows are "
-        "made as their ids come and make a step take 2.00 times as long",
+        "2 of 2 embedding variables take new ids without a restart, need 294.9 KiB of memory in place of 250.6 KiB "
+        "(16.6 KiB if rows are made as their ids come) and make a step take 2.00 times as long",
         "up to rounding: they differ by at most 1e-06 of their size",
         "200 of 4,000 needed (5 %) in 20 steps",
         "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",
@@ -98,6 +98,28 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         assert text in words, words
     page = Page(to_html(found))
     assert page.values("role").count("img") == 4 and "<b>" not in to_html(found)
+
+
+def test_tables_that_are_alike_are_one_line_and_parts_have_the_name_of_their_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = ran(monkeypatch, side(LOSSES), side(LOSSES, **MOVED), counted=COUNTED)
+    table = replace(found.tables[0], before=400_000, ids=None)
+    rows = tuple(2 * one for one in table.rows)
+    names = ("t/a/w/part_0", "t/c/w", "t/d/w", "t/e/w", "t/f/w")
+    tables = [replace(table, name=name, rows=rows if name == "t/d/w" else table.rows) for name in names]
+    alone = replace(table, name="t/g/w", shape=(50, 9), rows=())
+    many = replace(found, tables=(*tables, alone), growth=("`t/a/w` can grow",))
+    grows = "10 to 20 new rows a step at first, 10 to 20 at the end; at most 2,000 to 4,000 after 200 steps"
+    assert [*details(many)] == [("a, c and 3 more", f"{grows} if new ids come no faster")]
+    assert [*details(many, 4)] == [
+        ("f", "10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps if new ids come no faster")
+    ]
+    assert {one.question: one.text for one in answers(many)}["new ids"] == "`a` can grow"
+    assert "need 87.89 KiB in place of 2.289 MiB if rows are" in headline(many)
+    assert "part_0" not in to_text(many) and "<strong>f</strong>: 10 new rows" in to_html(
+        replace(many, tables=(alone, alone, *tables[:3], tables[-1], tables[-1]))
+    )
 
 
 def test_the_ratio_of_times_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

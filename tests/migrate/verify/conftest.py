@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -22,12 +21,11 @@ def _forked() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_imports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Forget the programs that a test has imported, where it ran, and the working folders of workers it has called."""
+def _own_imports() -> Iterator[None]:
+    """Forget the programs that a test has imported, and where it ran."""
     here, path, names = Path.cwd(), list(sys.path), ("net", "dygraph_model", "own_reader")
     modules = {name: sys.modules[name] for name in names if name in sys.modules}
-    with mock.patch.object(tempfile, "tempdir", str(tmp_path_factory.mktemp("workers"))):
-        yield
+    yield
     os.chdir(here)
     sys.path[:] = path
     for name in names:

@@ -52,8 +52,8 @@ def test_a_checkpoint_of_the_program_before_its_conversion(restore: Callable[[st
         restore(path)
     assert str(raised.value) == (
         f"{path}: has the variable `tower/user`, and not the table `tower_user` nor 1 more, as the program wrote it "
-        f"before its conversion; give an empty folder to begin anew, or {folder}_moved, which "
-        f"`migrate checkpoint '{path}' '{folder}_moved/' --report convert.json` writes by the report of "
+        f"before its conversion; give an empty folder to begin anew, or the one that "
+        f"`migrate checkpoint '{path}' --report convert.json` writes by the report of "
         "`migrate convert`"
     )
     assert raised.value.__context__ is None  # what Python prints last is the sentence

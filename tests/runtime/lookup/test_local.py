@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_named() -> None:
     runtime.sparse_lookup(table, [1], access_and_evict_config={"access_threshold": 2})
     with pytest.raises(ValueError, match="have different thresholds"):
         runtime.local_lookup(table, [1])
-    with pytest.raises(ValueError, match="reads no table that counts its keys, as `counted` does"):
+    with pytest.raises(ValueError, match="cannot read the table `counted`, which counts how often it sees each id"):
         runtime.local_lookup(table, [1], is_train=False)
     for rows in ([1.0], 3.0):
         with pytest.raises(ValueError, match=r"`rows` of the table `bad` have shape \(.*\): they must be \[n, dim\]"):

@@ -21,7 +21,7 @@ ACTS: list[tuple[Callable[[], Any], str]] = [
     (lambda: nn.Conv2D(4, 6, 3, data_format="NCL")(IMAGES), "NCHW or NHWC"),
     (lambda: nn.MaxPool1D(2)(IMAGES), "3 dimensions"),
     (lambda: nn.BatchNorm1D(3)(IMAGES), "2 or 3 dimensions"),
-    (lambda: nn.LayerNorm(4)(X), r"over \[4\]"),
+    (lambda: nn.LayerNorm(4)(X), r"over last dimensions of the sizes \[4\]"),
     (lambda: nn.GRU(2, 3, direction="back"), "direction='back'"),
     (lambda: nn.BCELoss(reduction="batchmean"), "give one of sum, mean, none"),
     (lambda: nn.TableRules(admission=-1), "admission"),

@@ -17,9 +17,9 @@ _TEMPLATE = (
     "each call of the function that `{text}` returns reuses the variables of the first call, whose scope gets "
     "a number at that call"
 )
-#: How a name becomes known: of a scope, or of a variable whose own name is computed.
-FIX_SCOPE = "open the scope with a fixed name where the variable is created"
+#: How a name becomes known: of a variable whose own name is computed, or of its scope.
 RECORD_NAME = f"record a run with `migrate trace`, whose graph has the name, {RUN_IT}"
+FIX_SCOPE = f"open the scope with a fixed name where the variable is created; else {RECORD_NAME}"
 _BEFORE = "look all rows up before the call, outside of it"
 #: Why a variable cannot become a table.
 OF_CREATIONS = (
@@ -119,12 +119,12 @@ OF_CREATIONS = (
         (
             "unfixed-name-unread",
             "{what}, and its name or shape is not known",
-            "write the name and those of its scopes, and the shape, as literals",
+            RECORD_NAME,
         ),
         (
             "unfixed-name-reused",
             "{what}, and the program reuses variables by name: `{other}` may be the same variable",
-            "write the name and those of its scopes as literals, or create it without `reuse`",
+            RECORD_NAME,
         ),
         (
             "unfixed-name-vector",

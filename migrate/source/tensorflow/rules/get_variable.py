@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.common_refusals import FIX_SCOPE, RECORD_NAME
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
 from migrate.source.tensorflow.base.model import Blocker, Creation, Table, blocker, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
@@ -72,13 +73,13 @@ class GetVariable(CreationRule, CheckRule):
             "fixed-twin",
             "the full name of this variable is not fixed",
             "it is known at run time alone, and the table of `{label}` may have the same name",
-            "open the scope with a fixed name where the variable is created",
+            FIX_SCOPE,
         ),
         Refusal(
             "may-be-reused",
             "`{text}` may be this variable",
             "its name is computed, so it may reuse `{name}`; after the conversion it would be a second variable",
-            "give it a fixed name or a separate scope",
+            f"give it a fixed name or a separate scope; else {RECORD_NAME}",
         ),
         Refusal(
             "made-twice",

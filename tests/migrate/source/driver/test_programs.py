@@ -10,6 +10,7 @@ import pytest
 from migrate.source.driver.given_files import project_of
 from migrate.source.driver.programs import MANY, program_lines
 from migrate.source.driver.run import convert_paths, make_report
+from migrate.source.project.starts import Starts
 from migrate.source.settings.options import Given, Options
 from tests.support.source.projects import HEAD, write
 from tests.support.source.runs import record
@@ -32,7 +33,7 @@ def lines(root: Path, files: Mapping[str, str], *entries: str, evidence: tuple[s
     options = Options(given=Given(entry=tuple(f"{root}/{one}" for one in entries) or None, evidence=evidence))
     done = convert_paths([str(root)], options)
     report = make_report("c", done, "", dry=True)
-    return [one.replace(f"{root}/", "") for one in program_lines(project_of([str(root)], options), report)]
+    return [one.replace(f"{root}/", "") for one in program_lines(Starts(project_of([str(root)], options)), report)]
 
 
 def test_a_program_that_converts(tmp_path: Path) -> None:
@@ -67,7 +68,8 @@ def test_a_file_that_only_defines_is_not_to_be_run(tmp_path: Path) -> None:
     model = '"""A model."""\n' + MODEL.replace("9, 4", "9, n").replace("tf.disable_eager_execution()\n", "")
     files = {"a_model.py": model, "z_train.py": OWN + "import hybridbackend\n" + STEP}
     found = lines(tmp_path, files)
-    assert found[1].startswith("  a_model.py: 0 of 1") and found[2].startswith("  z_train.py: 0 of 1")
+    assert found[:2] == ["1 program with tables:", "  z_train.py: 0 of 1 table converts at once, 1 after a decision"]
+    assert found[2] == "  no program uses 1 table: a_model.py"
     assert "`migrate trace -- python z_train.py`" in found[-2] and "python z_train.py" in found[-1]
 
 

@@ -270,3 +270,36 @@ def test_what_the_user_keeps_stays(tmp_path: Path) -> None:
         results = convert_with(write(tmp_path / comment.strip()[:24], files), record(files))
         assert not results["main.py"].changed
         assert {table.verdict for table in results["main.py"].tables} <= {State.NOTED}
+
+
+_STEP = "step = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
+_BY_NAME = 'with tf.variable_scope("s", reuse=tf.AUTO_REUSE):\n'
+_ZEROS = "initializer=tf.zeros_initializer()"
+UNFIXED = {
+    "unfixed-name-reused": (
+        f'{_BY_NAME}    item = tf.get_variable("t_" + name, [100, 4], {_ZEROS})  # made\n'
+        f'    other = tf.get_variable("t_a", [100, 4], {_ZEROS})\ne = tf.nn.embedding_lookup(item, ids)\n'
+    ),
+    "unfixed-name-unread": (
+        f"with tf.variable_scope(scope):\n    item = tf.get_variable(name.lower(), rows, {_ZEROS})  # made\n"
+        "e = tf.nn.embedding_lookup(item, ids)\n"
+    ),
+    "fixed-twin": (
+        f'with tf.variable_scope(name):\n    item = tf.get_variable("t", [100, 4], {_ZEROS})  # made\n'
+        f'with tf.variable_scope("s"):\n    other = tf.get_variable("t", [100, 4], {_ZEROS})\n'
+        "e = tf.nn.embedding_lookup(item, ids) + tf.nn.embedding_lookup(other, ids)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("key", UNFIXED)
+def test_a_recorded_run_decides_where_a_name_is_not_fixed(key: str, tmp_path: Path) -> None:
+    """This is the remedy that they name."""
+    files = {"main.py": f'{HEAD}name = sys.argv[-1] if len(sys.argv) > 1 else "a"\n{UNFIXED[key]}{_STEP}'}
+    root = write(tmp_path / "p", files)
+    (alone,) = (file.result for file in convert_paths([str(root)], with_record(root)))
+    said = [one.action for one in alone.findings if one.message == "the full name of this variable is not fixed"]
+    assert said and "record a run with `migrate trace`" in said[0], alone.findings
+    moved = convert_with(root, record(files, made="# made"))["main.py"]
+    table = next(one for one in moved.tables if one.location.line == line(files, "# made")[1])
+    assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.IN_GRAPH)
