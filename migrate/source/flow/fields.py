@@ -65,7 +65,7 @@ class Fields:
         found = keys.places[key] = (Variable(), Variable())
         self._all.append((holder, key, found[0]))
         self._graph.edge(*found)
-        plain = not isinstance(key, Pattern | From) and key is not ANY
+        plain = not isinstance(key, (Pattern, From)) and key is not ANY
         for other in keys.wide if plain else list(keys.places):
             if other is not key and compatible(key, other):
                 written, read = keys.places[other]

@@ -348,6 +348,6 @@ def unmangled(cls: cst.ClassDef, name: str) -> str:
 
 def _is_deleted(tree: Tree, node: cst.CSTNode) -> bool:
     around = tree.parent(node)
-    while isinstance(around, cst.Element | cst.Tuple | cst.List):
+    while isinstance(around, (cst.Element, cst.Tuple, cst.List)):
         around = tree.parent(around)
     return isinstance(around, cst.Del)

@@ -84,7 +84,7 @@ def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
 
 
 def _imported(file: File, use: cst.Name) -> bool:
-    return isinstance(file.tree.parent(use), cst.ImportAlias | cst.AsName)
+    return isinstance(file.tree.parent(use), (cst.ImportAlias, cst.AsName))
 
 
 def _local(alias: cst.ImportAlias) -> str:
