@@ -113,6 +113,7 @@ class Attributes:
         self._specials: dict[tuple[Value, str], Variable] = {}
         self._members: dict[tuple[Class, str], tuple[Variable, Variable]] = {}
         self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
+        self._unnamed = (Variable(),)  #: the argument of a method that is asked for an attribute: its name, not followed
         self.heritage = Heritage(program)
         self.bases = self.heritage.bases
 
@@ -244,7 +245,7 @@ class Attributes:
             for special in _BY_TEXT:
                 self._decides(special, value, out, node, reason)
                 if special != "__setattr__":
-                    self._run(self.special(value, special), (Variable(),), node, out)
+                    self._run(self.special(value, special), self._unnamed, node, out)
 
         self.once_found(cls, _BY_TEXT, arrived)
 

@@ -47,6 +47,10 @@ class Fields:
         """Yield each holder with a key and the variable of the values stored there."""
         yield from self._all
 
+    def variables(self) -> Iterator[Variable]:
+        """Yield all variables of entries."""
+        return (variable for keys in self._of.values() for place in keys.places.values() for variable in place)
+
     def _keys(self, holder: Value) -> _Keys:
         keys = self._of.get(holder)
         if keys is None:

@@ -138,6 +138,13 @@ class Program:
         self.graph.close()
         self.asked.clear()
 
+    def forget(self) -> None:
+        """Drop all that was found; nothing may be asked any more."""
+        for variable in (*self._expressions.values(), *self._names.values(), *self.fields.variables()):
+            variable.values.clear()
+            variable.receivers.clear()
+        vars(self).clear()
+
     # Expressions
 
     def value_of(self, node: cst.BaseExpression) -> Variable:

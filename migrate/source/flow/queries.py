@@ -139,6 +139,11 @@ class ValueFlow:
                 return  # the class's constructor calls it
         self._calls.escapes.open(self._program.function(node), "nothing that is read calls the function")
 
+    def forget(self) -> None:
+        """Drop what was found, which is large; its parts know each other, so that only a search would free them."""
+        self._program.forget()
+        vars(self).clear()
+
     # Questions
 
     def values(self, node: cst.BaseExpression) -> list[Value]:

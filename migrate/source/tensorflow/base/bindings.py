@@ -183,6 +183,14 @@ def analysed(tree: Tree) -> ValueFlow:
     return flow
 
 
+def forget(tree: Tree) -> None:
+    """Drop the analysis of a file, or of files that are analysed together, about which nothing is asked any more."""
+    answers = tree.parts.answers if isinstance(tree, Joined) else tree.answers
+    flow: ValueFlow | None = answers.pop(("flow",), None)
+    if flow is not None:
+        flow.forget()
+
+
 def _analysis(tree: Tree) -> ValueFlow:
     if isinstance(tree, Joined):
         return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, non_mutating=NON_MUTATING)
