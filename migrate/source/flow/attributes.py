@@ -113,7 +113,7 @@ class Attributes:
         self._specials: dict[tuple[Value, str], Variable] = {}
         self._members: dict[tuple[Class, str], tuple[Variable, Variable]] = {}
         self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
-        self._unnamed = (Variable(),)  #: the argument of a method that is asked for an attribute: its name, not followed
+        self._unnamed = (Variable(),)  #: the argument of `__getattr__` and its like, a name that is not followed
         self.heritage = Heritage(program)
         self.bases = self.heritage.bases
 
