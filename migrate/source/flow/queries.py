@@ -142,7 +142,10 @@ class ValueFlow:
     def forget(self) -> None:
         """Drop what was found, which is large; its parts know each other, so that only a search would free them."""
         self._program.forget()
-        vars(self).clear()
+        calls = self._calls
+        parts = (calls.attributes.heritage, calls.attributes, calls.stores, calls.entries, calls.escapes, calls.objects)
+        for part in (*parts, calls, self._expressions, self):
+            vars(part).clear()
 
     # Questions
 
