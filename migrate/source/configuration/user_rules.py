@@ -117,9 +117,9 @@ def _problem(rule: Rule) -> str:
     if not isinstance(rule, kinds):
         return f"it has no known kind; derive it from one of {', '.join(kind.__name__ for kind in kinds)}"
     symbols = getattr(rule, "symbols", ())
-    if isinstance(rule, CreationRule | LookupRule) and not (symbols and isinstance(symbols, frozenset | set)):
+    if isinstance(rule, (CreationRule, LookupRule)) and not (symbols and isinstance(symbols, (frozenset, set))):
         return 'it has no `symbols`; list the functions that it matches, such as frozenset({"acme.layers.lookup"})'
-    if not isinstance(rule.applicability, Applicability | None):
+    if not isinstance(rule.applicability, (Applicability, type(None))):
         return "its `applicability` must be an `Applicability` or None"
     if not all(isinstance(example, Example) for example in rule.examples):
         return "its `examples` must be instances of `Example`"

@@ -263,7 +263,7 @@ def _imported(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.Try):
         for inner in (*statement.body, *(one for handler in statement.handlers for one in handler.body)):
             yield from _imported(inner)
-    if isinstance(statement, ast.Import | ast.ImportFrom):
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
         whole = statement.module if isinstance(statement, ast.ImportFrom) else ""
         for name in [whole] if whole else [one.name for one in statement.names]:
             yield from name.split(".")

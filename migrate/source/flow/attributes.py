@@ -113,6 +113,7 @@ class Attributes:
         self._specials: dict[tuple[Value, str], Variable] = {}
         self._members: dict[tuple[Class, str], tuple[Variable, Variable]] = {}
         self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
+        self._unnamed = (Variable(),)  #: the argument of `__getattr__` and its like, a name that is not followed
         self.heritage = Heritage(program)
         self.bases = self.heritage.bases
 
@@ -161,12 +162,12 @@ class Attributes:
                 self._beside(owner, value, name, out, node)
         elif isinstance(value, Bound) and name == "__self__":
             self.graph.put(out, value.receiver)
-        elif isinstance(value, Function | Bound | Partial | RecordType):
+        elif isinstance(value, (Function, Bound, Partial, RecordType)):
             self.graph.edge(program.read(value, name), out)
             self.graph.put(out, self.fields(value) if name == "__dict__" else self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
-            if isinstance(value, Computed) and isinstance(value.node, cst.ExceptHandler | cst.ExceptStarHandler):
+            if isinstance(value, Computed) and isinstance(value.node, (cst.ExceptHandler, cst.ExceptStarHandler)):
                 self._of_caught(name, out, node)
 
     def _of_caught(self, name: str, out: Variable, node: cst.CSTNode) -> None:
@@ -187,7 +188,7 @@ class Attributes:
         elif isinstance(value, Holder):
             names = [self.program.read(value, ANY)]
         else:
-            if not isinstance(value, Class | Function | Constant | Symbol):
+            if not isinstance(value, (Class, Function, Constant, Symbol)):
                 self.program.escaped.setdefault(value, []).append(site)
             return
         if self.program.is_new(("revealed", value)):
@@ -244,7 +245,7 @@ class Attributes:
             for special in _BY_TEXT:
                 self._decides(special, value, out, node, reason)
                 if special != "__setattr__":
-                    self._run(self.special(value, special), (Variable(),), node, out)
+                    self._run(self.special(value, special), self._unnamed, node, out)
 
         self.once_found(cls, _BY_TEXT, arrived)
 
@@ -279,7 +280,7 @@ class Attributes:
         """Add "unknown" to `out` if the class of an object has this special method."""
 
         def arrived(one: Value) -> None:
-            if isinstance(one, Bound | Function):
+            if isinstance(one, (Bound, Function)):
                 self.graph.put(out, self.program.unknown(node, reason))
 
         self.graph.watch(self.special(value, special), arrived)

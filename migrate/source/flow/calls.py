@@ -95,7 +95,7 @@ def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
         node = pending.pop()
         if isinstance(node, cst.Return):
             yield node
-        elif not isinstance(node, cst.FunctionDef | cst.ClassDef) and not is_expression(type(node)):
+        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef)) and not is_expression(type(node)):
             pending += reversed(list(inside(node)))
 
 
@@ -130,7 +130,7 @@ def _leaves(block: cst.BaseSuite) -> bool:
     last = block.body[-1] if block.body else None
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]
-    return isinstance(last, cst.Return | cst.Raise)
+    return isinstance(last, (cst.Return, cst.Raise))
 
 
 def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: bool) -> Iterator[Condition]:
@@ -142,11 +142,11 @@ def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: 
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         compared = test.comparisons[0]
         against, equal = literal(compared.comparator), True
-        if isinstance(compared.operator, cst.IsNot | cst.NotEqual):
+        if isinstance(compared.operator, (cst.IsNot, cst.NotEqual)):
             holds = not holds
-        elif not isinstance(compared.operator, cst.Is | cst.Equal):
+        elif not isinstance(compared.operator, (cst.Is, cst.Equal)):
             return
-        same = isinstance(compared.operator, cst.Is | cst.IsNot)
+        same = isinstance(compared.operator, (cst.Is, cst.IsNot))
         test = test.left
     if isinstance(test, cst.Name) and against is not ANY and _is_fixed(tree, function, test):
         yield Condition(test.value, against, equal, holds, same)
@@ -210,7 +210,7 @@ class Calls:
             method = self.program.named(("called as function", id(value), site))
             self.attributes.member(value.cls, "__call__", method, value, site)
             self.call(method, arguments, site, out)
-        elif isinstance(value, Symbol | Member) and self.external(self, value, arguments, site, out):
+        elif isinstance(value, (Symbol, Member)) and self.external(self, value, arguments, site, out):
             pass
         else:
             self.escapes.leave(value, arguments, site, out)
@@ -247,7 +247,7 @@ class Calls:
     ) -> None:
         """Bind arguments to the parameters of a function and connect its return value with `out`."""
         program, node = self.program, function.node
-        assert isinstance(node, cst.FunctionDef | cst.Lambda)
+        assert isinstance(node, (cst.FunctionDef, cst.Lambda))
         key = (function, id(arguments), id(site), id(out), receiver is not None)
         names = [*node.params.posonly_params, *node.params.params]
         own = program.definition(names[0].name) if names else program.named(("receiver", function, site))

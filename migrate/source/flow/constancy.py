@@ -50,7 +50,7 @@ def as_written(flow: ValueFlow, node: cst.BaseExpression) -> cst.List | cst.Tupl
     """Return the list or tuple display that an expression evaluates to, if its contents never change; else None."""
     values = flow.values(node)
     value = values[0] if len(values) == 1 else None
-    if not isinstance(value, Holder) or not isinstance(value.node, cst.List | cst.Tuple) or value.part is not None:
+    if not isinstance(value, Holder) or not isinstance(value.node, (cst.List, cst.Tuple)) or value.part is not None:
         return None
     return value.node if is_unchanged(flow, value) else None
 
@@ -77,7 +77,7 @@ def _given(flow: ValueFlow, value: Value, node: cst.BaseExpression) -> cst.BaseE
         if not tree.is_target(place):
             return place
     # The path of a value that a class body binds is not recorded.
-    made = value.node if isinstance(node, cst.Attribute) and not isinstance(value, Member | Symbol | Unknown) else None
+    made = value.node if isinstance(node, cst.Attribute) and not isinstance(value, (Member, Symbol, Unknown)) else None
     return made if isinstance(made, cst.BaseExpression) and made is not node and flow.knows(made) else None
 
 
@@ -88,5 +88,5 @@ def is_from_unseen(value: Value) -> bool:
 
 def _is_walked(place: cst.CSTNode, around: cst.CSTNode | None) -> bool:
     """True for an iterable of a loop or an unpacked expression: only its entries flow on."""
-    looped = isinstance(around, cst.For | cst.CompFor) and around.iter is place
+    looped = isinstance(around, (cst.For, cst.CompFor)) and around.iter is place
     return looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and bool(around.star))

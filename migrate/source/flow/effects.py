@@ -29,7 +29,7 @@ def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0, accepts: Acce
 
     `accepts` names the external functions that have none. `depth` counts the calls entered so far.
     """
-    if isinstance(node, cst.Name | cst.BaseNumber | cst.SimpleString):
+    if isinstance(node, (cst.Name, cst.BaseNumber, cst.SimpleString)):
         return True
     if depth > _DEEPEST or not all(_only_returns(flow, one, depth, accepts) for one in flow.runs(node)):
         return False
@@ -55,7 +55,7 @@ def _is_read(callee: Value) -> bool:
     """True for functions of the program, whose bodies are examined, and for methods of dicts that only read."""
     if isinstance(callee, Member):
         return isinstance(callee.base, Holder) and callee.base.kind == "dict" and callee.name in {"get", "__getitem__"}
-    return isinstance(callee, Function | Bound) or is_none(callee)
+    return isinstance(callee, (Function, Bound)) or is_none(callee)
 
 
 def _fills_itself(value: Value) -> bool:
@@ -74,7 +74,7 @@ def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int, accepts: A
 
 def _only_chooses(flow: ValueFlow, line: cst.CSTNode, depth: int, accepts: Accepts) -> bool:
     """True for statements without side effects: conditions, assignments to local names and returns."""
-    if isinstance(line, cst.SimpleStatementLine | cst.IndentedBlock | cst.SimpleStatementSuite):
+    if isinstance(line, (cst.SimpleStatementLine, cst.IndentedBlock, cst.SimpleStatementSuite)):
         return all(_only_chooses(flow, one, depth, accepts) for one in line.body)
     if isinstance(line, cst.If):
         blocks = [line.body, *([line.orelse] if line.orelse is not None else [])]

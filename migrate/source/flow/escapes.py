@@ -82,7 +82,7 @@ class Escapes:
         self.program.asked.add(key)
         function.open = True
         node = function.node
-        assert isinstance(node, cst.FunctionDef | cst.Lambda)
+        assert isinstance(node, (cst.FunctionDef, cst.Lambda))
         names = parameters_of(node.params)
         cls = self._class_of(node)
         if receiver is not None and names:
@@ -130,7 +130,7 @@ class Escapes:
         """Bind the first parameter of a method to its receiver; its other arguments come from known calls only."""
         if isinstance(method, Bound):
             node = method.function.node
-            assert isinstance(node, cst.FunctionDef | cst.Lambda)
+            assert isinstance(node, (cst.FunctionDef, cst.Lambda))
             for first in [*node.params.posonly_params, *node.params.params][:1]:
                 self.graph.put(self.program.definition(first.name), method.receiver)
 
@@ -170,7 +170,7 @@ class Escapes:
             of_list = isinstance(value, Member) and isinstance(value.base, Holder)
             if of_list and isinstance(value, Member):
                 self.spoil(value.base, site)
-            if of_list or isinstance(value, Function | Bound | Partial):
+            if of_list or isinstance(value, (Function, Bound, Partial)):
                 for one in arguments:
                     if one is not function:
                         self.graph.watch(one.variable, lambda other: self.spoil(other, site))
@@ -180,7 +180,7 @@ class Escapes:
 
     def reach(self, value: Value, site: cst.CSTNode) -> None:
         """Record that a value escapes at a place that has no expression for it."""
-        if not isinstance(value, Holder | Class | Function | Constant | Symbol):
+        if not isinstance(value, (Holder, Class, Function, Constant, Symbol)):
             self.program.escaped.setdefault(value, []).append(site)
 
     def hand(self, callee: Value, arguments: Arguments, site: cst.CSTNode) -> None:
@@ -197,13 +197,13 @@ class Escapes:
     def _is_non_mutating(self, callee: Value) -> bool:
         """True for library code that does not modify the lists and objects that it receives."""
         value = callee
-        while isinstance(value, Member | Result):
+        while isinstance(value, (Member, Result)):
             value = value.base if isinstance(value, Member) else value.callee
         if isinstance(value, Symbol):
             return value.name.split(".")[0] in self.program.non_mutating and not self.changes(value.name)
         if isinstance(value, Holder) and value.kind != "object":
             self.spoil(value, callee.node or cst.Name("_"))
-        return isinstance(value, Constant | Computed | Holder)
+        return isinstance(value, (Constant, Computed, Holder))
 
     def _drop(self, value: Value) -> None:
         """Handle a value that a full points-to set left out: unanalysed code may call and modify it."""

@@ -248,7 +248,7 @@ class Expressions:
             for side in (node.left, *(one.comparator for one in node.comparisons)):
                 self.graph.watch(self.program.value_of(side), lambda value: self._operated(node, value, out))
         for one in node.comparisons:
-            if isinstance(one.operator, cst.In | cst.NotIn):
+            if isinstance(one.operator, (cst.In, cst.NotIn)):
                 self.graph.watch(self.program.value_of(one.comparator), lambda value: self._searched(node, value, out))
 
     def _searched(self, node: cst.Comparison, value: Value, out: Variable) -> None:
@@ -306,7 +306,7 @@ def _yields(node: cst.CSTNode) -> bool:
         one = pending.pop()
         if isinstance(one, cst.Yield):
             return True
-        if not isinstance(one, cst.Lambda | cst.FunctionDef):
+        if not isinstance(one, (cst.Lambda, cst.FunctionDef)):
             pending += inside(one)
     return False
 

@@ -47,6 +47,10 @@ class Fields:
         """Yield each holder with a key and the variable of the values stored there."""
         yield from self._all
 
+    def variables(self) -> Iterator[Variable]:
+        """Yield all variables of entries."""
+        return (variable for keys in self._of.values() for place in keys.places.values() for variable in place)
+
     def _keys(self, holder: Value) -> _Keys:
         keys = self._of.get(holder)
         if keys is None:
@@ -65,7 +69,7 @@ class Fields:
         found = keys.places[key] = (Variable(), Variable())
         self._all.append((holder, key, found[0]))
         self._graph.edge(*found)
-        plain = not isinstance(key, Pattern | From) and key is not ANY
+        plain = not isinstance(key, (Pattern, From)) and key is not ANY
         for other in keys.wide if plain else list(keys.places):
             if other is not key and compatible(key, other):
                 written, read = keys.places[other]

@@ -15,7 +15,7 @@ _FORMAT = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]|%\(\w+\)[-#0 +]*\d*(?:\.\d
 
 def literal(node: cst.CSTNode | None) -> object:
     """Return the value of a literal; ANY for other expressions, including negative indices."""
-    if isinstance(node, cst.SimpleString | cst.ConcatenatedString):
+    if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
         value = node.evaluated_value
         return value if value is not None else ANY
     if isinstance(node, cst.Integer):

@@ -64,7 +64,7 @@ def is_statement(kind: type) -> bool:
 @cache
 def is_literal(kind: type) -> bool:
     """True for number literals, string literals without parts, and `...`."""
-    return issubclass(kind, cst.BaseNumber | cst.SimpleString | cst.Ellipsis)
+    return issubclass(kind, (cst.BaseNumber, cst.SimpleString, cst.Ellipsis))
 
 
 @cache

@@ -39,7 +39,7 @@ class Order:
                 node, frame = pending.pop()
                 self._inside[frame].append(node)
                 for child in node.children:
-                    own = isinstance(node, cst.FunctionDef | cst.Lambda) and child is node.body
+                    own = isinstance(node, (cst.FunctionDef, cst.Lambda)) and child is node.body
                     pending.append((child, node if own else frame))
 
     def in_frame(self, first: cst.CSTNode, last: cst.CSTNode) -> list[cst.CSTNode]:

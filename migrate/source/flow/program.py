@@ -138,6 +138,13 @@ class Program:
         self.graph.close()
         self.asked.clear()
 
+    def forget(self) -> None:
+        """Drop all that was found; nothing may be asked any more."""
+        for variable in (*self._expressions.values(), *self._names.values(), *self.fields.variables()):
+            variable.values.clear()
+            variable.receivers.clear()
+        vars(self).clear()
+
     # Expressions
 
     def value_of(self, node: cst.BaseExpression) -> Variable:
@@ -348,6 +355,6 @@ def unmangled(cls: cst.ClassDef, name: str) -> str:
 
 def _is_deleted(tree: Tree, node: cst.CSTNode) -> bool:
     around = tree.parent(node)
-    while isinstance(around, cst.Element | cst.Tuple | cst.List):
+    while isinstance(around, (cst.Element, cst.Tuple, cst.List)):
         around = tree.parent(around)
     return isinstance(around, cst.Del)

@@ -139,6 +139,14 @@ class ValueFlow:
                 return  # the class's constructor calls it
         self._calls.escapes.open(self._program.function(node), "nothing that is read calls the function")
 
+    def forget(self) -> None:
+        """Drop what was found, which is large; its parts know each other, so that only a search would free them."""
+        self._program.forget()
+        calls = self._calls
+        parts = (calls.attributes.heritage, calls.attributes, calls.stores, calls.entries, calls.escapes, calls.objects)
+        for part in (*parts, calls, self._expressions, self):
+            vars(part).clear()
+
     # Questions
 
     def values(self, node: cst.BaseExpression) -> list[Value]:
@@ -152,7 +160,7 @@ class ValueFlow:
         An operand of `a + b` is used, even where the engine follows it into the result; but for a list or another
         holder, which only passes its entries on to the sum.
         """
-        operand = isinstance(self.home(node).parent(node), cst.BinaryOperation | cst.AugAssign)
+        operand = isinstance(self.home(node).parent(node), (cst.BinaryOperation, cst.AugAssign))
         stays = self.is_only_copied(node) and not self.is_returned_outside(node)
         return not stays or (operand and not isinstance(value, Holder))
 
@@ -292,11 +300,11 @@ class ValueFlow:
         around = tree.parent(node)
         if isinstance(around, cst.Lambda):
             function: cst.CSTNode | None = around if around.body is node else None
-        elif isinstance(around, cst.Return | cst.Yield | cst.From):
+        elif isinstance(around, (cst.Return, cst.Yield, cst.From)):
             function = tree.enclosing(node, cst.FunctionDef)
         else:
             return False
-        return isinstance(function, cst.FunctionDef | cst.Lambda) and self.is_open(function)
+        return isinstance(function, (cst.FunctionDef, cst.Lambda)) and self.is_open(function)
 
     def is_only_copied(self, node: cst.BaseExpression) -> bool:
         """True if the value of the expression only flows on to a place that the engine tracks."""
@@ -337,6 +345,6 @@ class ValueFlow:
         expressions: dict[Value, list[cst.BaseExpression]] = defaultdict(list)
         for node, variable in self._program.expressions():
             for value in variable.values:
-                if not isinstance(value, Constant | Symbol | Function):
+                if not isinstance(value, (Constant, Symbol, Function)):
                     expressions[value].append(node)  # type: ignore[arg-type]
         return expressions

@@ -290,7 +290,7 @@ class Statements:
         pending: list[cst.BaseExpression] = [node.target]
         while pending:
             target = pending.pop()
-            if isinstance(target, cst.Tuple | cst.List):
+            if isinstance(target, (cst.Tuple, cst.List)):
                 pending += [one.value for one in target.elements]
             elif isinstance(target, cst.Subscript):
                 base = self.program.value_of(target.value)

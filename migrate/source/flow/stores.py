@@ -30,7 +30,7 @@ class Stores:
         if isinstance(holder, Holder) and holder.kind == "module":
             assert isinstance(holder.node, cst.Module)
             self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))
-        elif isinstance(holder, Holder | Class | Function):
+        elif isinstance(holder, (Holder, Class, Function)):
             self.graph.edge(value, program.written(holder, name))
             if name in {"__class__", "__bases__", "__dict__", "__mro__"}:
                 unknown = program.unknown(holder.node, "all of its content is replaced at once")
@@ -55,7 +55,7 @@ class Stores:
         """Let a function return anything, and parameters that need not be given be anything."""
         for what in ("return", "replaced"):
             self.graph.put(self.program.named((what, function)), unknown)
-        params = parameters_of(function.params) if isinstance(function, cst.FunctionDef | cst.Lambda) else []
+        params = parameters_of(function.params) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
         for one in params:
             if one.default is not None:
                 self.graph.put(self.program.definition(one.name), unknown)
@@ -103,5 +103,7 @@ class Stores:
         own = self.program.named(("own special", name, id(value)))
         if self.program.is_new(("own special", name, id(value))):
             found = self.attributes.special(value, name)
-            self.graph.watch(found, lambda one: self.graph.put(own, one) if isinstance(one, Bound | Function) else None)
+            self.graph.watch(
+                found, lambda one: self.graph.put(own, one) if isinstance(one, (Bound, Function)) else None
+            )
         return own

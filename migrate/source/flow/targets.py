@@ -37,7 +37,7 @@ class Targets:
                 self.calls.stores.store(self.program.value_of(node.value), name, given, origin)
             elif isinstance(node, cst.Subscript):
                 self._bind_entry(node, given, origin)
-            elif isinstance(node, cst.Tuple | cst.List):
+            elif isinstance(node, (cst.Tuple, cst.List)):
                 pending += self._unpacked(node, given)
 
     def _bind_entry(self, node: cst.Subscript, value: Variable, source: cst.BaseExpression | None) -> None:

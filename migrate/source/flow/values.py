@@ -157,8 +157,8 @@ def compatible(first: object, second: object) -> bool:
     """True if two keys may be equal."""
     if first is ANY or second is ANY:
         return True
-    if isinstance(first, Pattern | From):
+    if isinstance(first, (Pattern, From)):
         return first.fits(second)
-    if isinstance(second, Pattern | From):
+    if isinstance(second, (Pattern, From)):
         return second.fits(first)
     return first == second

@@ -20,6 +20,7 @@ from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.names import names_for
+from migrate.source.paddle.emission.templates import parsed
 from migrate.source.paddle.one_hot import checks, module, rewriting
 from migrate.source.paddle.one_hot.following import follow
 from migrate.source.paddle.one_hot.program import Program, input_expressions
@@ -56,7 +57,7 @@ def convert(
     """
     try:
         ast.parse(text)
-        cst.parse_module(text)
+        parsed(text)
     except SyntaxError as error:
         return findings.not_python(path, text, error.lineno or 1, error.msg)
     except (RecursionError, cst.ParserSyntaxError):

@@ -245,7 +245,7 @@ class _Once:
         self._functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
         nodes = [*ast.walk(tree)]
         self._bound = Counter(
-            one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            one.name for one in nodes if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         )
         names = [one for one in nodes if isinstance(one, ast.Name)]
         self._bound.update(one.id for one in names if not isinstance(one.ctx, ast.Load))
@@ -269,7 +269,7 @@ class _Once:
         if isinstance(statement, ast.Try):
             handled = [one for handler in statement.handlers for one in handler.body]
             return self.groups([*statement.body, *handled, *statement.orelse, *statement.finalbody])
-        if isinstance(statement, ast.Import | ast.ImportFrom):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return [[Site(imports=tuple(imported_by(statement)))]]
         simple = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
         return self._called(statement) if isinstance(statement, simple) else []

@@ -66,7 +66,7 @@ class Parts:
     def origin(self, node: cst.CSTNode) -> Origin | None:
         """Resolve a name or attribute that an import binds; None if it is unknown or ambiguous."""
         tree = self.home(node)
-        if not isinstance(node, cst.Name | cst.Attribute):
+        if not isinstance(node, (cst.Name, cst.Attribute)):
             return None
         imported, shadowed = tree.linked_names(node)
         origins = {self.project.origin(tree.path, name) for name in imported} if not shadowed else set()

@@ -38,7 +38,7 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
     tree, mentioned = parsed(text), set[str]()
     named = names_of_imports(tree)
     for node in ast.walk(tree):
-        mentioned |= {_name(node)} if isinstance(node, ast.Name | ast.Attribute) else set()
+        mentioned |= {_name(node)} if isinstance(node, (ast.Name, ast.Attribute)) else set()
         if isinstance(node, ast.Call) and (found := dynamic_import(node, named)) is not None:
             yield found
     loads = not mentioned.isdisjoint(LOADERS)
@@ -106,7 +106,7 @@ def _beginning(node: ast.expr) -> tuple[str, bool]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr == "format":
             return _beginning(node.func.value)[0].partition("{")[0], False
-        if node.func.attr == "join" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+        if node.func.attr == "join" and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
             parts = node.args[0].elts
             return (_beginning(parts[0])[0] if parts else "", False)
     return "", False

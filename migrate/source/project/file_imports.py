@@ -140,9 +140,9 @@ def _at_the_top(text: str) -> Iterator[ast.stmt]:
     pending: list[ast.AST] = [parsed(text)]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield node
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             pending += ast.iter_child_nodes(node)
 
 

@@ -224,23 +224,23 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements that may run when a module is imported, including those in branches."""
     for node in body:
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield from _top_level(statements(node))
 
 
 def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
     """Yield the names that a statement binds; star imports get unique names."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
         for imported in imported_by(node):
             name = f"*{imported.level}{imported.module}" if imported.name == "*" else imported.bound
             yield name, imported
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name, None
         yield from ((name, None) for part in ast.walk(node) if isinstance(part, ast.Global) for name in part.names)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
         yield from ((node.targets[0].id, binding) for binding in _values(node.value))
-    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.With):
-        for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
+    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)):
+        for part in ast.walk(node) if not isinstance(node, (ast.For, ast.With)) else _targets(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 yield part.id, None
     elif isinstance(node, ast.Match):
@@ -254,7 +254,7 @@ def _named(node: ast.AST) -> Iterator[str]:
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.NamedExpr):
             yield part.target.id
-        if not isinstance(part, ast.stmt | ast.Lambda):
+        if not isinstance(part, (ast.stmt, ast.Lambda)):
             yield from _named(part)
 
 

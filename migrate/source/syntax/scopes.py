@@ -94,7 +94,7 @@ class Scopes:
             value = getattr(node, name)
             if isinstance(value, cst.CSTNode):
                 self._visit(value)
-            elif isinstance(value, list | tuple):
+            elif isinstance(value, (list, tuple)):
                 self._all(value)
 
     def _all(self, nodes: Sequence[cst.CSTNode | None]) -> None:
@@ -298,7 +298,7 @@ def _bound_names(scopes: Mapping[cst.CSTNode, Scope]) -> dict[cst.CSTNode, set[s
         if isinstance(scope, FunctionScope):
             names[scope.node] = {name for name, held in scope._assignments.items() if held}
     for node, scope in scopes.items():
-        if isinstance(node, cst.Nonlocal | cst.Global) and isinstance(scope, FunctionScope):
+        if isinstance(node, (cst.Nonlocal, cst.Global)) and isinstance(scope, FunctionScope):
             names[scope.node] -= {item.name.value for item in node.names}
     return names
 

@@ -123,7 +123,7 @@ class Tree:
     def top_level(self) -> dict[str, cst.ClassDef | cst.FunctionDef]:
         """The classes and functions that the module itself defines, by name."""
         body = self.module.body
-        return {s.name.value: s for s in body if isinstance(s, cst.ClassDef | cst.FunctionDef)}
+        return {s.name.value: s for s in body if isinstance(s, (cst.ClassDef, cst.FunctionDef))}
 
     @cached_property
     def aliases(self) -> frozenset[str]:
@@ -202,17 +202,17 @@ class Tree:
     def display_with(self, node: cst.CSTNode | None) -> cst.List | cst.Tuple | cst.Set | cst.Dict | None:
         """Return the list, tuple, set or dict that an expression is an entry of where it is written, or None."""
         around = self.parent(node) if node is not None else None
-        whole = self.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
-        return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
+        whole = self.parent(around) if isinstance(around, (cst.Element, cst.DictElement)) else None
+        return whole if isinstance(whole, (cst.List, cst.Tuple, cst.Set, cst.Dict)) else None
 
     def is_target(self, node: cst.CSTNode) -> bool:
         """True if `node` is bound, assigned or deleted here rather than read."""
         inner, around = node, self.parent(node)
-        while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
+        while isinstance(around, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
             inner, around = around, self.parent(around)
-        if isinstance(around, cst.AssignTarget | cst.Del | cst.NameItem | cst.AsName):
+        if isinstance(around, (cst.AssignTarget, cst.Del, cst.NameItem, cst.AsName)):
             return True
-        if isinstance(around, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor):
+        if isinstance(around, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)):
             return around.target is inner
         return isinstance(around, cst.Param) and around.name is inner
 
@@ -262,7 +262,7 @@ class Tree:
 
     def qualname(self, node: cst.CSTNode) -> str:
         """Return the qualified name of the classes and functions around `node`."""
-        around = [a.name.value for a in self.ancestors(node) if isinstance(a, cst.FunctionDef | cst.ClassDef)]
+        around = [a.name.value for a in self.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.ClassDef))]
         return ".".join(reversed(around))
 
     def scope(self, node: cst.CSTNode) -> Scope | None:
@@ -299,7 +299,7 @@ class Tree:
         imported = frozenset(n.name for n in names if n.source is QualifiedNameSource.IMPORT)
         shadowed = len(imported) < len(names)
         known = names and not self.stars
-        if known or self.link is None or not isinstance(node, cst.Name | cst.Attribute):
+        if known or self.link is None or not isinstance(node, (cst.Name, cst.Attribute)):
             return imported, shadowed
         first, _, rest = self.source(node).partition(".")
         if not names:

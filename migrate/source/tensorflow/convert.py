@@ -21,6 +21,7 @@ from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options, jointly
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.bindings import forget
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.initializers import Initializers
 from migrate.source.tensorflow.base.rule_kinds import File, about_tables, foreign_symbols, relevant
@@ -116,6 +117,9 @@ class Conversions:
 
     def _forget(self) -> None:
         """Drop trees, which are large, between units; files of several units keep theirs while these are few."""
+        for _, file in self._units.values():
+            if file is not None:
+                forget(file.tree)
         self._units.clear()
         if sum(map(len, map(self.project.text, self._trees))) > KEPT:
             self._trees.clear()

@@ -101,7 +101,7 @@ def _touched(calls: Calls, argument: Given, site: cst.CSTNode) -> None:
     """Record that `getattr` or a similar function uses a value of external code."""
 
     def arrived(value: Value) -> None:
-        if isinstance(value, Holder | Class | Function):
+        if isinstance(value, (Holder, Class, Function)):
             return
         if argument.node is not None:
             calls.program.given.add(argument.node)
@@ -116,7 +116,7 @@ def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: V
     _touched(calls, arguments[0], site)
 
     def arrived(value: Value) -> None:
-        if isinstance(value, Holder | Class | Function):
+        if isinstance(value, (Holder, Class, Function)):
             calls.graph.put(out, value)
         else:
             external_result(calls, "copy.copy", site, out)
@@ -220,7 +220,7 @@ def _partial(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 
 def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     spec = arguments[1].node if len(arguments) > 1 else None
-    if isinstance(spec, cst.List | cst.Tuple):
+    if isinstance(spec, (cst.List, cst.Tuple)):
         names = [str(literal(element.value)) for element in spec.elements]
     else:
         text = literal(spec)
@@ -290,12 +290,12 @@ def _wrapped(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 
 def _get_attributes(calls: Calls, target: Value, sources: Variable) -> None:
     program = calls.program
-    if not isinstance(target, Function | Class) or not program.is_new(("wraps", target, sources)):
+    if not isinstance(target, (Function, Class)) or not program.is_new(("wraps", target, sources)):
         return
     calls.graph.edge(sources, program.written(target, "__wrapped__"))
 
     def arrived(source: Value) -> None:
-        if isinstance(source, Function | Class) and source is not target:
+        if isinstance(source, (Function, Class)) and source is not target:
             program.on_keys(source, lambda key: calls.graph.edge(program.written(source, key), _copy_of(key)))
 
     def _copy_of(key: object) -> Variable:

@@ -46,7 +46,7 @@ def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
         node = pending.pop()
         if isinstance(node, cst.Name):
             yield node
-        elif isinstance(node, cst.Tuple | cst.List):
+        elif isinstance(node, (cst.Tuple, cst.List)):
             pending += [element.value for element in node.elements]
 
 
@@ -66,13 +66,13 @@ def captured(node: cst.CSTNode) -> str | None:
 
 def bound(node: cst.CSTNode) -> Iterator[Binding]:
     """Yield the bindings of one node, without those of its children."""
-    if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
         yield from names_in(node.target)
     elif isinstance(node, cst.AsName):
         yield from names_in(node.name)
     elif isinstance(node, cst.ImportAlias):
         yield node
-    elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+    elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
         yield node.name
 
 
@@ -80,15 +80,15 @@ def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
     """Return the names that a block binds on every path."""
     names: set[str] = set()
     for node in body:
-        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+        if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
             names |= certain_names(node.body)
-        elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
             names.add(node.name.value)
         elif isinstance(node, cst.Assign):
             names.update(name.value for one in node.targets for name in names_in(one.target))
         elif isinstance(node, cst.AnnAssign) and node.value is not None:
             names.update(name.value for name in names_in(node.target))
-        elif isinstance(node, cst.Import | cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+        elif isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(node.names, cst.ImportStar):
             names.update(bound_name(alias) for alias in node.names)
     return names
 
@@ -128,7 +128,7 @@ def frame_of(tree: Tree, node: cst.CSTNode) -> Frame:
     """Return the function whose body contains `node`; defaults and decorators belong to the enclosing code."""
     before = node
     for around in tree.ancestors(node):
-        if isinstance(around, cst.FunctionDef | cst.Lambda) and around.body is before:
+        if isinstance(around, (cst.FunctionDef, cst.Lambda)) and around.body is before:
             return around
         before = around
     return tree.module_of(node)

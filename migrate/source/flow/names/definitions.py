@@ -84,7 +84,7 @@ class Definitions:
                 for owner in owners(self.tree, name, around or node):
                     yield id(owner), name
             if type(node) in _DECLARING:
-                assert isinstance(node, cst.Global | cst.Nonlocal)
+                assert isinstance(node, (cst.Global, cst.Nonlocal))
                 for item in node.names:
                     for owner in owners(self.tree, item.name.value, node):
                         yield id(owner), item.name.value
@@ -157,7 +157,7 @@ class Definitions:
                 node = pending.pop()
                 if isinstance(node, cst.Name):
                     self._define(environment, node)
-                elif isinstance(node, cst.Tuple | cst.List):
+                elif isinstance(node, (cst.Tuple, cst.List)):
                     pending += [element.value for element in node.elements]
                 else:
                     self._expressions(environment, node)
@@ -169,7 +169,7 @@ class Definitions:
         for node in body:
             if environment is None:
                 environment = {}  # dead code: no definition reaches it
-            if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+            if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
                 environment = self._block(node.body, environment)
             else:
                 environment = _STATEMENTS.get(type(node), Definitions._other)(self, node, environment)

@@ -33,7 +33,7 @@ def assign(run: Run, target: ast.expr, value: Value) -> None:
             run.lasting.writes(frame.module, target.id)
         names = frame.module.names if target.id in frame.declared_global else frame.names
         names[target.id] = value
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(run, target, value)
     elif isinstance(target, ast.Attribute):
         run.set_attribute(target, run.evaluate(target.value), target.attr, value)
@@ -50,9 +50,9 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value) -> None:
     if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
         run.loops.add(run.place(target))
         value = [Tensor(value.shape[1:], value.dtype, sources=(value,))] * len(target.elts)
-    if isinstance(value, dict | Sizes | np.ndarray) or hasattr(value, "__next__"):
+    if isinstance(value, (dict, Sizes, np.ndarray)) or hasattr(value, "__next__"):
         value = list(value)
-    items = list(value) if isinstance(value, list | tuple) else None
+    items = list(value) if isinstance(value, (list, tuple)) else None
     if items is not None and starred:
         before, after = starred[0], len(target.elts) - starred[0] - 1
         items = [*items[:before], items[before : len(items) - after], *items[len(items) - after :]]
@@ -117,7 +117,7 @@ def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:
         layers.hold(receiver, str(index), value)
     elif isinstance(receiver, Fetched) or isinstance(index, Fetched):
         pass  # an array of a step
-    elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):
+    elif isinstance(receiver, (list, dict, np.ndarray)) and not isinstance(index, Unknown):
         receiver[index] = value
     elif not isinstance(receiver, Unknown):
         raise Refuse("items can only be assigned in lists and dicts, because tensors of a graph do not change")

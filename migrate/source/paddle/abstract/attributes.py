@@ -67,7 +67,7 @@ class Sizes(list[Any]):
 
 def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
     """Return `value.name` at a node."""
-    if isinstance(value, Instance | Layer | Class | Module):
+    if isinstance(value, (Instance, Layer, Class, Module)):
         run.lasting.reads(value, name)
     if isinstance(value, Fetched):
         return value
@@ -95,9 +95,9 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return value.sublayers[name]
     if isinstance(value, Described) and name in value.arguments:
         return value.arguments[name]
-    if isinstance(value, np.ndarray | np.generic) and name in {"shape", "ndim", "size", "T"}:
+    if isinstance(value, (np.ndarray, np.generic)) and name in {"shape", "ndim", "size", "T"}:
         return getattr(value, name)
-    if isinstance(value, np.ndarray | np.generic) and name == "dtype":
+    if isinstance(value, (np.ndarray, np.generic)) and name == "dtype":
         return Dtype(value.dtype.name)
     if isinstance(value, Function) and name == "__name__":
         return value.node.name if isinstance(value.node, ast.FunctionDef) else "<lambda>"

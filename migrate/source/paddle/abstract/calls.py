@@ -59,7 +59,7 @@ _STRUCTURE = words("list tuple enumerate zip reversed set dict len iter sorted r
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a value; raises `Refuse` for what is not supported."""
-    if isinstance(callee, Unknown | Fetched):
+    if isinstance(callee, (Unknown, Fetched)):
         return callee
     if run.in_step and (found := metrics.called(run, node, callee, positional, keywords)) is not None:
         return found[0]
@@ -169,7 +169,7 @@ def _plain(
             module, _, name = value.name.partition(".")
             known = BUILTINS.get(name) if module == "builtins" else library_function(value.name)
             return value if known is None else known
-        if isinstance(value, Function | Class | Method | Partial):
+        if isinstance(value, (Function, Class, Method, Partial)):
             return lambda *given, **options: run.call(node, value, list(given), options)
         return value
 
@@ -194,7 +194,7 @@ def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywor
     if name in {"len", "iter"} and isinstance(positional[0], Instance):
         return attributes.special(run, node, positional[0], f"__{name}__")
     positional, keywords = _plain(run, node, positional, keywords)
-    if name in _STRUCTURE and not any(isinstance(item, Tensor | LayerValue) for item in positional):
+    if name in _STRUCTURE and not any(isinstance(item, (Tensor, LayerValue)) for item in positional):
         return run_python(function, positional, keywords)
     if name in {"int", "float"} and positional and isinstance(positional[0], Size):
         return positional[0]
@@ -258,7 +258,7 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
             "a loop over a size that is known only when the model runs has no fixed number of turns in a graph; "
             "compute on the whole tensor, or let `paddle.nn.RNN(cell)` take the steps of a cell"
         )
-    if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
+    if any(isinstance(item, (Tensor, Size)) for item in [*positional, *keywords.values()]):
         raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")
     if function is np.finfo:
         return np.finfo({"float64": "float64"}.get(getattr(positional[0], "name", "float32"), "float32"))
@@ -279,10 +279,10 @@ def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], ke
         return layers.own_method(run, node, receiver, name, positional, keywords)
     if isinstance(receiver, Described):
         return registry.described_method(receiver, name, positional)
-    if isinstance(receiver, Iterable) and name == "format" and mentions([positional, keywords], Tensor | Size):
+    if name == "format" and isinstance(receiver, Iterable) and mentions([positional, keywords], Tensor | Size):
         return str(receiver)
     if isinstance(receiver, list) and name == "sort" and mentions(receiver, Tensor):
         raise Refuse("tensors cannot be sorted when the graph is built")
-    if isinstance(receiver, list | dict | set | tuple):  # their items may be anything
+    if isinstance(receiver, (list, dict, set, tuple)):  # their items may be anything
         return python_method(receiver, name)(*positional, **_plain(run, node, [], keywords)[1])
     return _python(python_method(receiver, name), positional, keywords)

@@ -103,7 +103,7 @@ def enter(run: Run, node: ast.With) -> None:
     """Evaluate the contexts of a `with` statement and bind their names."""
     for item in node.items:
         value = run.evaluate(item.context_expr)
-        known = isinstance(value, io.IOBase | Unknown) or (isinstance(value, Described) and value.name in _CONTEXTS)
+        known = isinstance(value, (io.IOBase, Unknown)) or (isinstance(value, Described) and value.name in _CONTEXTS)
         if not known:
             raise Refuse("this `with` statement is not supported")
         if item.optional_vars is not None:
@@ -149,7 +149,7 @@ def yields(body: list[ast.stmt]) -> bool:
     found: list[ast.AST] = list(body)
     while found:
         node = found.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, _SCOPES):
             found.extend(ast.iter_child_nodes(node))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, indexing
+from migrate.source.paddle.abstract import attributes, indexing, number_loops
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.host.sparse import Matrix
 from migrate.source.paddle.abstract.libraries import records
@@ -88,7 +89,7 @@ def binary(run: Run, node: ast.AST, op: ast.operator, left: Value, right: Value)
         check_power(left, right)
     check_operands(op, left, right)
     for items, count in ((left, right), (right, left)):
-        repeated = isinstance(op, ast.Mult) and isinstance(items, list | tuple | str | bytes) and isinstance(count, int)
+        repeated = isinstance(op, ast.Mult) and isinstance(items, (list, tuple, str, bytes)) and isinstance(count, int)
         if repeated and len(items) * count > _LARGE:
             raise Refuse("a list this long is not supported")
     return _BINARY[type(op)](left, right)
@@ -96,9 +97,9 @@ def binary(run: Run, node: ast.AST, op: ast.operator, left: Value, right: Value)
 
 def _sized(op: ast.operator, left: Value, right: Value) -> Value:
     """Arithmetic on a size: a scalar tensor takes part in it as an integer does; a list cannot be so long."""
-    if isinstance(left, list | tuple | str) or isinstance(right, list | tuple | str):
+    if isinstance(left, (list, tuple, str)) or isinstance(right, (list, tuple, str)):
         raise Refuse("a list whose length is the size of a batch is not known when the graph is built")
-    if not isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod):
+    if not isinstance(op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)):
         raise Refuse("this arithmetic on the size of a batch is not supported")
     sizes = [item.extent if isinstance(item, Size) else item for item in (left, right)]
     if all(isinstance(size, int) for size in sizes) and not (isinstance(left, Size) and isinstance(right, Size)):
@@ -204,14 +205,14 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     if any(isinstance(value, Fetched) for value in values) and not any(isinstance(value, Tensor) for value in values):
         return Fetched()
     single = len(node.ops) == 1 and type(node.ops[0]).__name__
-    if any(isinstance(value, Tensor) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
-        if single and not isinstance(node.ops[0], ast.In | ast.NotIn) and None not in values:
+    if any(isinstance(value, Tensor) for value in values) and not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        if single and not isinstance(node.ops[0], (ast.In, ast.NotIn)) and None not in values:
             return run.apply(node, registry.operator_of(single), values, {}, "operator")
         raise Refuse("this comparison of tensors is not supported; compare them one by one")
     run.record_plain(node)
-    if any(isinstance(value, Size) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
+    if any(isinstance(value, Size) for value in values) and not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         return Tensor((), "bool")
-    if single in _ELEMENTS and any(isinstance(value, np.ndarray | Matrix) for value in values):
+    if single in _ELEMENTS and any(isinstance(value, (np.ndarray, Matrix)) for value in values):
         return _COMPARE[type(node.ops[0])](*values)
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
     return all(_pair(op, _compared(op, left), _searched(op, right)) for op, left, right in pairs)
@@ -219,18 +220,18 @@ def _compare(run: Run, node: ast.Compare) -> Value:
 
 def _searched(op: ast.cmpop, value: Value) -> Value:
     """Return what stands for the right side of a comparison; `in` asks only for the keys of a dict."""
-    return value if isinstance(op, ast.In | ast.NotIn) and isinstance(value, dict) else _compared(op, value)
+    return value if isinstance(op, (ast.In, ast.NotIn)) and isinstance(value, dict) else _compared(op, value)
 
 
 def _compared(op: ast.cmpop, value: Value) -> Value:
     """Return what stands for a value in a comparison: for an object of a data class its class and fields."""
-    if isinstance(op, ast.Is | ast.IsNot):
+    if isinstance(op, (ast.Is, ast.IsNot)):
         return value
     if isinstance(value, Instance):
         if value.cls.find("__eq__") is not None:
             raise Refuse(f"`__eq__` of `{value.cls.name}` is not supported; compare attributes")
         return records.compared(value)
-    if isinstance(value, list | tuple) and mentions(value, Instance):
+    if isinstance(value, (list, tuple)) and mentions(value, Instance):
         items = [_compared(op, item) for item in value]
         return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict) and mentions(value, Instance):
@@ -239,10 +240,10 @@ def _compared(op: ast.cmpop, value: Value) -> Value:
 
 
 def _pair(op: ast.cmpop, left: Value, right: Value) -> bool:
-    if isinstance(op, ast.Eq | ast.NotEq) and (isinstance(left, Dtype) or isinstance(right, Dtype)):
+    if isinstance(op, (ast.Eq, ast.NotEq)) and (isinstance(left, Dtype) or isinstance(right, Dtype)):
         same = registry.same_dtype(left, right)
         return same if isinstance(op, ast.Eq) else not same
-    if isinstance(op, ast.Is | ast.IsNot) and isinstance(left, Api):  # a class is one, wherever it is named
+    if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(left, Api):  # a class is one, wherever it is named
         return (left == right) is isinstance(op, ast.Is)
     return bool(np.all(_COMPARE[type(op)](left, right)))
 
@@ -269,7 +270,7 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
     if mentions(index, Tensor | Size):
         raise Refuse("an item of a list whose number is known only when the model runs is not supported")
     run.record_plain(node)
-    if isinstance(value, list | tuple | dict | str | bytes | range | np.ndarray):
+    if isinstance(value, (list, tuple, dict, str, bytes, range, np.ndarray)):
         return value[index]
     if isinstance(value, Instance):
         return attributes.special(run, node, value, "__getitem__", index)
@@ -285,6 +286,12 @@ def _slice(run: Run, node: ast.Slice) -> Value:
     return UNKNOWN if any(isinstance(bound, Unknown) for bound in bounds) else slice(*bounds)
 
 
+@functools.lru_cache(maxsize=1024)  # readers evaluate the same for each sample
+def _assigned(node: ast.expr) -> frozenset[str]:
+    """Return the names that a comprehension assigns by `:=`, which stay."""
+    return frozenset(one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
+
+
 def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
     outer, names = dict(run.frame.names), run.frame.names
     items: list[Value] = []
@@ -297,14 +304,18 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
                 items.append(run.evaluate(node.elt))
             return
         generator = node.generators[depth]
-        for item in run.iterate(generator.iter):
+        values = run.iterate(generator.iter)
+        if (known := number_loops.converted(run, node, values)) is not None:
+            items.extend(known)
+            return
+        for item in values:
             run.tick(node)
             run.assign(generator.target, item)
             if all(run.truth(test) for test in generator.ifs):
                 loop(depth + 1)
 
     loop(0)
-    assigned = {one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)}  # these stay
+    assigned = _assigned(node)
     if assigned and isinstance(node, ast.GeneratorExp):
         raise Refuse("`:=` in a generator is not supported; write a loop")
     outer |= {name: value for name, value in names.items() if name in assigned}
@@ -322,7 +333,7 @@ def _fstring(run: Run, node: ast.JoinedStr) -> Value:
             value = run.evaluate(item.value)
             if isinstance(value, Fetched):
                 continue
-            if not isinstance(value, int | float | str) or item.conversion != -1:
+            if not isinstance(value, (int, float, str)) or item.conversion != -1:
                 raise Refuse("this f-string is not supported")
             parts.append(format(value, run.evaluate(item.format_spec) if item.format_spec else ""))
         else:

@@ -51,7 +51,7 @@ def _basic(bound: Arguments) -> bool:
     def plain(part: Value) -> bool:
         if isinstance(part, slice):
             return all(
-                bound is None or (isinstance(bound, int | np.integer) and not isinstance(bound, bool))
+                bound is None or (isinstance(bound, (int, np.integer)) and not isinstance(bound, bool))
                 for bound in (part.start, part.stop, part.step)
             ) and (part.step is None or part.step > 0)
         return part is None or part is Ellipsis or (isinstance(part, int) and not isinstance(part, bool))
@@ -88,7 +88,7 @@ def _numbers(x: Tensor, parts: list[Value]) -> Shape | None:
     """Return the elements of a part of a shape, or one of them in a tuple."""
     if x.numbers is None or len(parts) != 1 or mentions(parts, Tensor | Size):
         return None
-    found = x.numbers[parts[0]] if isinstance(parts[0], int | slice) else None
+    found = x.numbers[parts[0]] if isinstance(parts[0], (int, slice)) else None
     return found if isinstance(found, tuple) else (found,) if isinstance(parts[0], int) else None
 
 
@@ -108,7 +108,7 @@ def _shape(shape: Shape, parts: list[Value]) -> Shape | None:
             result.append(1)
         elif isinstance(part, slice):
             result.append(_sliced(next(sizes), part))
-        elif isinstance(part, Tensor | list | np.ndarray):
+        elif isinstance(part, (Tensor, list, np.ndarray)):
             at = at if picked else len(result)
             mask = isinstance(part, Tensor) and part.dtype == "bool"
             for _ in range(_consumed(part)):
@@ -138,7 +138,7 @@ def _sliced(size: int | None, part: slice) -> int | None:
 def _check(part: Value, size: int | None) -> None:
     if isinstance(part, Size):
         return
-    if not isinstance(part, int | np.integer) or isinstance(part, bool):
+    if not isinstance(part, (int, np.integer)) or isinstance(part, bool):
         raise Refuse(f"a tensor indexed by {type(part).__name__} is not supported")
     if size is not None and not -size <= part < size:
         raise Refuse(f"index {part} is out of range for {size} items")

@@ -55,7 +55,7 @@ class Lasting:
         left = [value]
         while left:
             one = left.pop()
-            if isinstance(one, bool | int | float | str | bytes | type(None)) or id(one) in self.kept:
+            if isinstance(one, (bool, int, float, str, bytes, type(None))) or id(one) in self.kept:
                 continue
             self.kept[id(one)] = one
             left += _held(one)
@@ -75,7 +75,7 @@ class Lasting:
 
     def changes(self, holder: Value, method: str = "append") -> None:
         """Raise `Refuse` for a change of what was there before the pass."""
-        holds = isinstance(holder, list | dict | set | deque | np.ndarray | Container)
+        holds = isinstance(holder, (list, dict, set, deque, np.ndarray, Container))
         if self.begun and holds and method in _CHANGING and id(holder) in self.kept:
             raise Refuse(f"a {type(holder).__name__} that was created before is changed: {_ONCE}; make a new one")
 
@@ -103,7 +103,7 @@ def _held(value: Value) -> list[Value]:
     """Return what an object holds."""
     if isinstance(value, dict):
         return list(value.values())
-    if isinstance(value, list | tuple | set | deque):
+    if isinstance(value, (list, tuple, set, deque)):
         return list(value)
     if isinstance(value, Instance):
         return [*value.attributes.values(), *value.sublayers.values(), value.cls, value.stock]
@@ -122,4 +122,4 @@ def _held(value: Value) -> list[Value]:
 
 def is_random(value: Value) -> bool:
     """Return whether an object draws random numbers."""
-    return isinstance(value, np.random.RandomState | random.Random)
+    return isinstance(value, (np.random.RandomState, random.Random))

@@ -68,7 +68,7 @@ def _parameter(run: Run, node: ast.AST, bound: dict[str, Value]) -> Value:
     attr, shape = bound.get("attr"), bound.get("shape")
     if attr is False:
         return None
-    if not isinstance(shape, list | tuple) or not all(isinstance(size, int) for size in shape):
+    if not isinstance(shape, (list, tuple)) or not all(isinstance(size, int) for size in shape):
         raise Refuse("the shape of a parameter must be a list of numbers")
     dtype = dtype_name(bound.get("dtype"), "float32")
     if dtype == "bool":

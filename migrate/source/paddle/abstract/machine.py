@@ -114,10 +114,10 @@ class Machine(Run):
             return [Tensor(value.shape[1:], value.dtype, value.array, sources=(value,))] * value.shape[0]
         if isinstance(value, Tensor) and self.in_step:
             return [Tensor(None if value.shape is None else value.shape[1:], value.dtype)]
-        if isinstance(value, Tensor | Size):
+        if isinstance(value, (Tensor, Size)):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
         elif isinstance(value, Iterable):
-            return value if isinstance(value, Iterator | range) else list(value)
+            return value if isinstance(value, (Iterator, range)) else list(value)
         elif not isinstance(value, Unknown):
             self.problem(node, f"iterating over {type(value).__name__} is not supported")
         raise Stop
@@ -138,7 +138,7 @@ class Machine(Run):
     _run_Raise = control.run_raise
 
     def _run_Expr(self, node: ast.Expr) -> Iterator[Value] | None:
-        if isinstance(node.value, ast.Yield | ast.YieldFrom):
+        if isinstance(node.value, (ast.Yield, ast.YieldFrom)):
             return self._yielded(node.value)
         self.evaluate(node.value)
         return None
@@ -162,7 +162,7 @@ class Machine(Run):
 
     def _run_AugAssign(self, node: ast.AugAssign) -> None:
         current, value = self.evaluate(node.target), self.evaluate(node.value)
-        if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, list | tuple):
+        if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, (list, tuple)):
             self.lasting.changes(current)
             current.extend(value)
             return
@@ -220,7 +220,7 @@ class Machine(Run):
         value = self.evaluate(node.test)
         if metrics.is_open(self, value):
             metrics.both(self, node)
-        elif isinstance(value, Tensor | Size) and control.is_check(node):
+        elif isinstance(value, (Tensor, Size)) and control.is_check(node):
             self.checks.add(self.place(node))
         else:
             yield from self.lazily(node.body if self.decide(node.test, value) else node.orelse)
@@ -231,7 +231,7 @@ class Machine(Run):
 
     def _run_Assert(self, node: ast.Assert) -> None:
         value = self.evaluate(node.test)
-        if isinstance(value, Tensor | Size) and not self.in_step:
+        if isinstance(value, (Tensor, Size)) and not self.in_step:
             self.checks.add(self.place(node))
         elif not self.decide(node.test, value):
             if self.trying:
@@ -256,7 +256,7 @@ class Machine(Run):
         self.assign(ast.Name(node.name, ast.Store()), made)
         self.frames.append(Frame(frame.module, node.name, made.constants, None, outer))
         try:
-            self.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
+            self.run([item for item in node.body if isinstance(item, (ast.Assign, ast.AnnAssign))])
         finally:
             self.frames.pop()
         if (plain := records.named_tuple(self, node, bases, made.constants)) is not None:

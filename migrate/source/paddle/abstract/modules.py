@@ -112,7 +112,7 @@ def imported_files(path: str, files: Mapping[str, str]) -> set[str]:
 
 def imports_of(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
     """Return all imports of a file, those in functions too."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 def imported_modules(tree: ast.Module) -> Iterator[tuple[str, ast.Import | ast.ImportFrom]]:

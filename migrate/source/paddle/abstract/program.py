@@ -136,7 +136,7 @@ def go_through(program: Program, cls: Class, config: dict[str, Value], batch: Va
 def _check_optimizer(program: Program) -> None:
     """Refuse an optimizer of the program's own, whose steps are Python."""
     made = program.optimizer
-    for one in made if isinstance(made, list | tuple) else [made]:
+    for one in made if isinstance(made, (list, tuple)) else [made]:
         found = one.cls.find("step") if isinstance(one, Instance) else None
         if found is not None:
             told = "takes its steps in Python; a graph needs one of `paddle.optimizer`, or convert this class by hand"
@@ -148,7 +148,7 @@ def _check_optimizer(program: Program) -> None:
 def _measure(program: Program) -> None:
     """Execute what training calls of the metrics after its steps."""
     run, held = program.run, program.metrics
-    for metric in held if isinstance(held, list | tuple) else ():
+    for metric in held if isinstance(held, (list, tuple)) else ():
         for name in ("accumulate", "reset") if is_metric(metric) else ():
             if (method := metric.cls.method(name, metric)) is not None:
                 with contextlib.suppress(Stop):

@@ -101,7 +101,7 @@ def check_operands(op: ast.operator, left: Value, right: Value) -> None:
         raise Refuse("a number this large is not supported")
     if isinstance(op, ast.MatMult) and np.size(left) * np.size(right) > _LARGE**2:
         raise Refuse("a product of matrices this large is not supported")
-    items = [item for item in (left, right) if isinstance(item, list | tuple | str | bytes)]
+    items = [item for item in (left, right) if isinstance(item, (list, tuple, str, bytes))]
     if isinstance(op, ast.Add) and sum(map(len, items)) > 10 * _LARGE:
         raise Refuse("a list this long is not supported")
 
@@ -109,7 +109,7 @@ def check_operands(op: ast.operator, left: Value, right: Value) -> None:
 def check_power(base: Value, exponent: Value) -> None:
     """Raise `Refuse` for powers that would exhaust memory."""
     bits = base.bit_length() if isinstance(base, int) else 1
-    if isinstance(exponent, int | float) and abs(exponent) * bits > _LARGE:
+    if isinstance(exponent, (int, float)) and abs(exponent) * bits > _LARGE:
         raise Refuse("a power this large is not supported")
 
 
@@ -140,14 +140,14 @@ def run_python(function: Callable[..., Value], positional: list[Value], keywords
     makes = getattr(function, "__name__", "") in _MAKERS
     counts = [item for item in positional if isinstance(item, int)] if makes else []
     shape = keywords.get("size") or keywords.get("shape") or (positional[0] if makes and positional else None)
-    if isinstance(shape, list | tuple) and all(isinstance(item, int) for item in shape):
+    if isinstance(shape, (list, tuple)) and all(isinstance(item, int) for item in shape):
         counts.append(math.prod(shape))
     if any(abs(count) > 50 * _LARGE for count in counts):
         raise Refuse("an array this large is not supported")
     if function is range and len(range(*positional)) > _LARGE:
         raise Refuse("a `range` this long is not supported")
     result = function(*positional, **keywords)
-    if isinstance(result, itertools.chain | itertools.product):
+    if isinstance(result, (itertools.chain, itertools.product)):
         return list(itertools.islice(result, _LARGE))
     return itertools.islice(result, _LARGE) if isinstance(result, _ENDLESS) else result
 
@@ -205,26 +205,26 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
         return lambda pattern, *a, **k: _regex(function, pattern, *a, **k)
     if name.startswith("os.path.") and name.removeprefix("os.path.") in _PATHS:
         return getattr(posixpath, name.removeprefix("os.path."), None)
-    return None if run.data is None else _files(run.data).get(name)
+    return _FILES[name](run.data) if run.data is not None and name in _FILES else None
 
 
-def _files(data: DataFiles) -> dict[str, Callable[..., Value]]:
-    return {
-        **dict.fromkeys(("builtins.open", "io.open"), data.open),
-        "codecs.open": lambda file, mode="r", encoding=None: data.open(file, mode, encoding=encoding),
-        "gzip.open": data.open_packed,
-        "os.listdir": lambda path=".": data.names(path),
-        "glob.glob": data.glob,
-        "os.path.exists": data.asks("exists"),
-        "os.path.isfile": data.asks("is_file"),
-        "os.path.isdir": data.asks("is_dir"),
-        "os.path.getsize": data.size,
-        **dict.fromkeys(("os.path.abspath", "os.path.realpath"), data.absolute),
-        "os.getcwd": lambda: FOLDER,
-        "numpy.loadtxt": data.loadtxt,
-        "numpy.load": data.load,
-        "json.load": lambda file: json.loads(file.read()),
-    }
+#: Functions of files, each made of those that the program may read.
+_FILES: dict[str, Callable[[DataFiles], Callable[..., Value]]] = {
+    **dict.fromkeys(("builtins.open", "io.open"), lambda data: data.open),
+    "codecs.open": lambda data: lambda file, mode="r", encoding=None: data.open(file, mode, encoding=encoding),
+    "gzip.open": lambda data: data.open_packed,
+    "os.listdir": lambda data: lambda path=".": data.names(path),
+    "glob.glob": lambda data: data.glob,
+    "os.path.exists": lambda data: data.asks("exists"),
+    "os.path.isfile": lambda data: data.asks("is_file"),
+    "os.path.isdir": lambda data: data.asks("is_dir"),
+    "os.path.getsize": lambda data: data.size,
+    **dict.fromkeys(("os.path.abspath", "os.path.realpath"), lambda data: data.absolute),
+    "os.getcwd": lambda data: lambda: FOLDER,
+    "numpy.loadtxt": lambda data: data.loadtxt,
+    "numpy.load": lambda data: data.load,
+    "json.load": lambda data: lambda file: json.loads(file.read()),
+}
 
 
 def _regex(function: str, pattern: Value, *given: Value, **options: Value) -> Value:

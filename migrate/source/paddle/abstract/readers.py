@@ -48,6 +48,7 @@ MAX_SAMPLES = 64
 MAX_FILES = 16  #: of the sample data; readers that go through all files end within the bound on steps
 MAX_SECONDS = 60.0  #: for the whole reader; the bound on steps ends most endless loops earlier
 MAX_STEPS = 5_000_000
+_PAUSE = 16  #: steps after which the clock is read again
 _CLASS, _FEEDS = "RecDataset", "StaticModel"
 REMEDY = "give `inputs` with --schema, a list such as `{shape: [null, 1], dtype: int64}` for each item of a batch"
 
@@ -63,14 +64,14 @@ class _Reader(Machine):
             raise Stop
         return unknown
 
-    def tick(self, node: ast.AST) -> None:
-        super().tick(node)
+    def paused(self, node: ast.AST) -> None:
         if self.steps > MAX_STEPS:
             self.problem(node, f"the reader takes more than {MAX_STEPS} steps")
             raise Stop
-        if self.steps % 16 == 0 and time.monotonic() > self.deadline:
+        if time.monotonic() > self.deadline:
             self.problem(node, f"the reader takes longer than {MAX_SECONDS:.0f} seconds")
             raise Stop
+        self.pause = min(self.steps + _PAUSE, MAX_STEPS + 1)
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(callee, Api) and callee.name in _HERE:
@@ -82,7 +83,7 @@ class _Reader(Machine):
 
 def _to_tensor(data: Value, dtype: Value = None, place: Value = None, stop_gradient: Value = None) -> Value:
     array = np.asarray(data)
-    if not isinstance(data, np.ndarray | np.generic) and array.dtype == np.float64:
+    if not isinstance(data, (np.ndarray, np.generic)) and array.dtype == np.float64:
         array = array.astype(np.float32)
     return array if dtype is None else array.astype(dtype_name(dtype))
 
@@ -187,7 +188,7 @@ def _missing(files: Mapping[str, str], folder: str | Path, values: Mapping[str, 
 
 def _machine(files: Mapping[str, str], data: DataFiles | None) -> _Reader:
     run = _Reader(files=files, data=data)
-    run.deadline = time.monotonic() + MAX_SECONDS
+    run.deadline, run.pause = time.monotonic() + MAX_SECONDS, _PAUSE
     return run
 
 
@@ -241,7 +242,7 @@ def _of_feeds(files: Mapping[str, str], values: dict[str, Value]) -> Value:
             run.frames.append(Frame(module, _FEEDS))
             model = run.call(cls.node, cls, [dict(values)], {})
             feeds = attributes.special(run, cls.node, model, "create_feeds")
-            if isinstance(feeds, list | tuple) and feeds and all(isinstance(item, Tensor) for item in feeds):
+            if isinstance(feeds, (list, tuple)) and feeds and all(isinstance(item, Tensor) for item in feeds):
                 return [_free(item, _batch_size(values)) for item in feeds]
     return None
 
@@ -289,21 +290,21 @@ def collate(samples: list[Value], batched: bool) -> Value:
         Refuse: an item is neither a number nor an array, or the samples differ in structure.
     """
     first = samples[0]
-    if isinstance(first, np.ndarray | np.generic | numbers.Number):
+    if isinstance(first, (np.ndarray, np.generic, numbers.Number)):
         return _tensor(samples, batched)
     if isinstance(first, dict):
         if any(not isinstance(item, dict) or item.keys() != first.keys() for item in samples):
             raise Refuse("the samples of the reader are dicts with different keys")
         return {key: collate([item[key] for item in samples], batched) for key in first}
-    if isinstance(first, list | tuple):
-        if any(not isinstance(item, list | tuple) or len(item) != len(first) for item in samples):
+    if isinstance(first, (list, tuple)):
+        if any(not isinstance(item, (list, tuple)) or len(item) != len(first) for item in samples):
             raise Refuse("the samples of the reader are lists of different lengths")
         return [collate(list(items), batched) for items in zip(*samples, strict=True)]
     raise Refuse(f"the reader gives {type(first).__name__}, which is no number or array")
 
 
 def _tensor(items: list[Value], batched: bool) -> Tensor:
-    arrays = [np.asarray(item) for item in items if isinstance(item, np.ndarray | np.generic | numbers.Number)]
+    arrays = [np.asarray(item) for item in items if isinstance(item, (np.ndarray, np.generic, numbers.Number))]
     if len(arrays) != len(items):
         raise Refuse("the samples of the reader differ in structure")
     kinds = {item.dtype for item in arrays}

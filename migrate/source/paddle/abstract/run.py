@@ -127,6 +127,7 @@ class Run(ABC):
     training: bool = True
     in_step: bool = False  #: inside a method that runs in Python, on the values of a step (`host/metrics.py`)
     steps: int = 0
+    pause: int = MAX_STEPS + 1  #: the number of the step before which `paused` is called
     data: DataFiles | None = None  #: what the program may read
     random: Random = field(default_factory=partial(Random, 0))
     array_random: RandomState = field(default_factory=partial(RandomState, 0))
@@ -164,11 +165,15 @@ class Run(ABC):
         return self.problem(node, f"running this fails ({type(error).__name__}: {told})")
 
     def tick(self, node: ast.AST) -> None:
-        """Count a step; a program with too many steps is not converted."""
+        """Count a step."""
         self.steps += 1
-        if self.steps > MAX_STEPS:
-            self.problem(node, "the program has more than ten million steps; make its loops shorter")
-            raise Stop
+        if self.steps >= self.pause:
+            self.paused(node)
+
+    def paused(self, node: ast.AST) -> None:
+        """Look after as many steps as were to pass whether to go on; a program with too many is not converted."""
+        self.problem(node, "the program has more than ten million steps; make its loops shorter")
+        raise Stop
 
     def apply(
         self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"
@@ -203,7 +208,7 @@ class Run(ABC):
 
     def rename(self, node: ast.AST, name: str, old: Value, new: Value) -> None:
         """Record that a name of a layer or parameter goes to another."""
-        if isinstance(old, LayerValue | Weight) and old is not new:
+        if isinstance(old, (LayerValue, Weight)) and old is not new:
             self.replaced.append(Replaced(self.place(node), name))
 
     def record(self, node: ast.AST, kind: str, op: Op | None, form: int = 0) -> None:
@@ -261,11 +266,11 @@ class Run(ABC):
             raise Stop
         if isinstance(value, Container):
             return bool(value.items)
-        if isinstance(value, Tensor | Size) and not self.in_step:
+        if isinstance(value, (Tensor, Size)) and not self.in_step:
             what = "the size of a batch" if isinstance(value, Size) else "the value of a tensor"
             self.problem(node, f"this condition depends on {what}, which is not known when the graph is built")
             raise Stop
-        if isinstance(value, Method | Function | LayerValue | Fetched | Tensor | Size):
+        if isinstance(value, (Method, Function, LayerValue, Fetched, Tensor, Size)):
             return True
         try:
             return bool(value)

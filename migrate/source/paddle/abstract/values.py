@@ -330,28 +330,30 @@ class Module:
 
 #: Classes of values that hold no others, and that are no values of a graph.
 _PLAIN = frozenset({bool, bytes, complex, float, int, str, type(None)})
+_SEVERAL = (list, tuple, set, frozenset)
 
 
 def mentions(value: Value, kind: Any) -> bool:
     """Return whether `value` is or contains, in lists, tuples, dicts and slices, an instance of `kind`."""
-    if isinstance(value, kind):
-        return True
     if type(value) in _PLAIN:
         return False
-    if isinstance(value, list | tuple | set | frozenset):
-        if _PLAIN.issuperset(map(type, value)):  # long lists of numbers or words, without running Python for each
-            return False
-        return any(mentions(item, kind) for item in value if type(item) not in _PLAIN)
-    if isinstance(value, slice):
-        return any(mentions(item, kind) for item in (value.start, value.stop, value.step))
-    return isinstance(value, dict) and mentions([*value.values()], kind)
+    if isinstance(value, kind):
+        return True
+    if isinstance(value, dict):
+        value = value.values()
+    elif isinstance(value, slice):
+        value = value.start, value.stop, value.step
+    elif not isinstance(value, _SEVERAL):
+        return False
+    left = set(map(type, value)) - _PLAIN  # long lists of numbers or words, without running Python for each
+    return bool(left) and any(mentions(item, kind) for item in value if type(item) in left)
 
 
 def tensors_in(value: Value, kind: Any = Tensor) -> Iterator[Any]:
     """Yield the tensors, or what else is of a kind, in nested lists, tuples, dicts and slices, in order."""
     if isinstance(value, kind):
         yield value
-    elif isinstance(value, list | tuple | Mapping | slice):
+    elif isinstance(value, (list, tuple, Mapping, slice)):
         inner = [value.start, value.stop, value.step] if isinstance(value, slice) else value
         for item in inner.values() if isinstance(inner, Mapping) else inner:
             yield from tensors_in(item, kind)
@@ -362,6 +364,6 @@ def mapped(function: Callable[..., Any], *nested: Value) -> Value:
     first = nested[0]
     if isinstance(first, Mapping):
         return {key: mapped(function, *(items[key] for items in nested)) for key in first}
-    if isinstance(first, list | tuple):
+    if isinstance(first, (list, tuple)):
         return [mapped(function, *items) for items in zip(*nested, strict=True)]
     return function(*nested)

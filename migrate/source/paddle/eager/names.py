@@ -86,7 +86,7 @@ def _later(tree: ast.Module) -> set[int]:
     later: set[int] = set()
     for node in ast.walk(tree):
         bodies: list[ast.AST] = []
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             bodies = list(node.body)
         elif isinstance(node, ast.Lambda):
             bodies = [node.body]

@@ -101,8 +101,8 @@ def _with_wanted(file: cst.Module, names: Names) -> cst.Module:
         if not isinstance(statement, cst.SimpleStatementLine):
             break
         first = statement.body[0]
-        text = isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString | cst.ConcatenatedString)
-        if isinstance(first, cst.Import | cst.ImportFrom) or (index == 0 and text):
+        text = isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString))
+        if isinstance(first, (cst.Import, cst.ImportFrom)) or (index == 0 and text):
             place = index + 1
         else:
             break
@@ -115,7 +115,7 @@ def _with_wanted(file: cst.Module, names: Names) -> cst.Module:
 def _without_blank_head(file: cst.Module) -> cst.Module:
     """Remove the blank lines above the first statement, where imports stood that are gone."""
     first = file.body[0] if file.body else None
-    if file.header or not isinstance(first, cst.BaseCompoundStatement | cst.SimpleStatementLine):
+    if file.header or not isinstance(first, (cst.BaseCompoundStatement, cst.SimpleStatementLine)):
         return file
     above = [*itertools.dropwhile(lambda line: line.comment is None, first.leading_lines)]
     return file.with_changes(body=[first.with_changes(leading_lines=above), *file.body[1:]])

@@ -88,7 +88,7 @@ def names_for(tree: ast.Module, imports: Mapping[str, str]) -> Names:
     """Choose names that the file does not bind to something else; an alias of `paddle.nn` stays."""
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    bound |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     bound |= {name for name, dotted in imports.items() if dotted.partition(".")[0] != "paddle"}
     own = next((name for name, dotted in imports.items() if dotted == "paddle.nn" and name not in bound), None)
 
@@ -113,7 +113,7 @@ def framework_names(run: Run, module: Module, inside: tuple[str, ...] = ()) -> d
     Returns:
         The local name -> what it stands for: Paddle's dotted name, or that of any other module.
     """
-    statements = [node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    statements = [node for node in ast.walk(module.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     own = dict(imported_names(statements))
     names: dict[str, str] = {}
     for node in statements:
@@ -184,7 +184,7 @@ def _locals(node: ast.AST) -> set[str]:
     """Return the names that a function has of its own, its parameters and what it assigns, or a comprehension."""
     if isinstance(node, _COMPREHENSIONS):
         return {name for one in node.generators for name in _stored(one.target)}
-    if not isinstance(node, ast.FunctionDef | ast.Lambda):
+    if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return set()
     spec = node.args
     given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]

@@ -397,4 +397,4 @@ class Rewriter(cst.CSTTransformer):
 
 def rewrite(text: str, facts: Facts) -> cst.Module:
     """Return the rewritten file, without the imports that it now needs."""
-    return MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True).visit(Rewriter(facts))
+    return MetadataWrapper(templates.parsed(text), unsafe_skip_copy=True).visit(Rewriter(facts))

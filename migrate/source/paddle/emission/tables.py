@@ -82,7 +82,7 @@ _MOMENTUM = "paddle.optimizer.Momentum"  #: a table makes up for steps without a
 
 def every_row(optimizer: Value, embeddings: Iterable[Mapping[str, Value]] = ()) -> str:
     """Return why every row moves at every step, or an empty text; of embeddings, the arguments that made them."""
-    for one in optimizer if isinstance(optimizer, list | tuple) else [optimizer]:
+    for one in optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]:
         if isinstance(one, Described) and one.name in _ALL_ROWS:
             return f"`{one.name.rpartition('.')[2]}` moves every row at every step"
         if isinstance(one, Described) and one.name == _MOMENTUM and not _is_number(one.arguments.get("learning_rate")):
@@ -104,4 +104,4 @@ def decays(value: Value) -> bool:
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float)
+    return isinstance(value, (int, float))

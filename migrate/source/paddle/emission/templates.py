@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
@@ -16,6 +17,12 @@ _BLANK = cst.Module([])
 
 class Unwritable(Exception):
     """The source's arguments do not fit a form; the helper takes them as they are."""
+
+
+@functools.lru_cache(maxsize=16)  # the files of a folder are judged one by one, and rewritten together
+def parsed(text: str) -> cst.Module:
+    """Return the module of a text; raises cst.ParserSyntaxError."""
+    return cst.parse_module(text)
 
 
 def in_form(op: Op, form: Form, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:
@@ -89,7 +96,7 @@ def _bound(op: Op, args: Sequence[cst.Arg]) -> list[tuple[str, cst.Arg]]:
 
 
 def _listed(args: list[cst.Arg]) -> cst.BaseExpression:
-    if len(args) == 1 and isinstance(args[0].value, cst.List | cst.Tuple):
+    if len(args) == 1 and isinstance(args[0].value, (cst.List, cst.Tuple)):
         return args[0].value
     last = len(args) - 1
     return cst.List(
@@ -184,9 +191,7 @@ def _filled(op: Op, form: Form, target: cst.BaseExpression, bound: list[tuple[st
 
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
     """Take the parentheses away that an argument of a call does not need."""
-    loose = isinstance(
-        node, cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.Comparison | cst.IfExp
-    )
+    loose = isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.Comparison, cst.IfExp))
     return (
         node.with_changes(lpar=[], rpar=[])
         if loose and len(node.lpar) == 1 and "\n" not in _BLANK.code_for_node(node)
@@ -197,7 +202,7 @@ def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
 def atom(node: cst.BaseExpression) -> cst.BaseExpression:
     """Put an expression in parentheses if it needs them inside another expression."""
     loose = isinstance(
-        node, cst.BinaryOperation | cst.UnaryOperation | cst.IfExp | cst.BooleanOperation | cst.Comparison | cst.Lambda
+        node, (cst.BinaryOperation, cst.UnaryOperation, cst.IfExp, cst.BooleanOperation, cst.Comparison, cst.Lambda)
     )
     if loose and not node.lpar:
         return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])

@@ -40,9 +40,9 @@ def _attention(layer: Layer, positional: list[Value], keywords: Mapping[str, Val
 
 def _each(attr: Value) -> list[Value]:
     """Return the attributes of the two parts of an encoder layer."""
-    if isinstance(attr, list | tuple) and len(attr) != 2:
+    if isinstance(attr, (list, tuple)) and len(attr) != 2:
         raise Refuse(f"an `nn.TransformerEncoderLayer` takes one or two attributes, not {len(attr)}")
-    return list(attr) if isinstance(attr, list | tuple) else [attr, attr]
+    return list(attr) if isinstance(attr, (list, tuple)) else [attr, attr]
 
 
 def _encoder_parts(bound: Arguments) -> Sublayers:

@@ -52,7 +52,7 @@ def items_in(value: Value) -> list[Item]:
         seen.add(id(part))
         if isinstance(part, Item):
             known.setdefault(part.index, part)
-        elif isinstance(part, list | tuple):
+        elif isinstance(part, (list, tuple)):
             waiting += part
         elif isinstance(part, Tensor):
             waiting += part.sources
@@ -101,9 +101,9 @@ def _cast(item: Item, dtype: Value, array: bool | None) -> Item | None:
 
 def _reshaped(item: Item, shape: Value) -> Item | None:
     """Return the item after a reshape to `[-1, n]`, which keeps rows; None for other shapes."""
-    if isinstance(shape, tuple) and len(shape) == 1 and isinstance(shape[0], list | tuple):
+    if isinstance(shape, tuple) and len(shape) == 1 and isinstance(shape[0], (list, tuple)):
         shape = shape[0]
-    if not isinstance(shape, list | tuple) or len(shape) != 2 or shape[0] != -1:
+    if not isinstance(shape, (list, tuple)) or len(shape) != 2 or shape[0] != -1:
         return None
     if isinstance(item, OneHot):
         return replace(item) if item.shape is not None and shape[1] == item.shape[1] else None

@@ -37,7 +37,7 @@ def _instance(bound: Arguments) -> Weights:
 
 def _sizes(bound: Arguments) -> list[int]:
     shape = bound["normalized_shape"]
-    return [positive(size, "normalized_shape") for size in (shape if isinstance(shape, list | tuple) else [shape])]
+    return [positive(size, "normalized_shape") for size in (shape if isinstance(shape, (list, tuple)) else [shape])]
 
 
 def _layer(bound: Arguments) -> Weights:

@@ -59,7 +59,7 @@ def _over_time(layer: Layer, positional: list[Value], keywords: Mapping[str, Val
 
 def _both_ways(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
     x, states, time = _inputs(layer, positional, keywords)
-    given = states if isinstance(states, list | tuple) else (None, None)
+    given = states if isinstance(states, (list, tuple)) else (None, None)
     ends, outs = [], []
     for name, state in zip(("cell_fw", "cell_bw"), given, strict=True):
         out, end = _run(layer.sublayers[name], x, state, time, caller)

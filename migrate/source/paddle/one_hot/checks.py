@@ -145,7 +145,7 @@ def _check_members(program: Program, node: ast.ClassDef) -> None:
 
 
 def _bound_name(node: ast.AST) -> str:
-    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         return node.name
     if isinstance(node, ast.arg):
         return node.arg

@@ -94,7 +94,7 @@ def _check_class(program: Program, cls: Class) -> None:
         if not known:
             problem(base, "the trainer's base class is not in its file, so its effect is unknown; define it there")
     for item in cls.node.body:
-        plain = isinstance(item, ast.FunctionDef | ast.Assign | ast.AnnAssign | ast.Pass)
+        plain = isinstance(item, (ast.FunctionDef, ast.Assign, ast.AnnAssign, ast.Pass))
         if not plain and not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)):
             problem(item, "only methods and constants are supported in the class of the trainer")
         if isinstance(item, ast.Assign) and not isinstance(item.value, ast.Constant):
@@ -207,7 +207,7 @@ class _Following(Program):
         """Return what the loss that training returns was called with."""
         run, function = self.run, self.method(TRAIN)
         assert function is not None
-        loss = result[0] if isinstance(result, list | tuple) and result else result
+        loss = result[0] if isinstance(result, (list, tuple)) and result else result
         call = next((call for call in run.losses if call.result is loss), None)
         if call is None:
             if is_plain:
@@ -224,7 +224,7 @@ class _Following(Program):
         for name, value in call.arguments.items():
             if id(value) in known:
                 step.outputs[name] = known[id(value)][1]
-            elif isinstance(value, list | tuple) and value and all(id(part) in known for part in value):
+            elif isinstance(value, (list, tuple)) and value and all(id(part) in known for part in value):
                 step.outputs[name] = [known[id(part)][1] for part in value]
             elif not isinstance(value, Item) or value.index == item:
                 message = "the loss must be called with unchanged outputs and labels"
@@ -281,7 +281,7 @@ class _Following(Program):
 
 
 def _listed(value: Value) -> Value:
-    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _output_order(step: _Step, names: list[str], outputs: int) -> list[int] | None:
@@ -326,7 +326,7 @@ def check_outputs(program: Program, result: Value) -> None:
     """
     if mentions(result, Unknown):
         raise Stop
-    program.returns_list = isinstance(result, list | tuple)
+    program.returns_list = isinstance(result, (list, tuple))
     outputs = list(result) if program.returns_list else [result]
     if outputs and all(isinstance(item, Tensor) and not isinstance(item, OneHot) for item in outputs):
         program.outputs = outputs

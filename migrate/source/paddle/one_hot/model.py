@@ -83,8 +83,8 @@ def _check(schema: Schema, cls: Class, names: list[str], required: list[str], gi
 
 def is_plain(value: Value) -> bool:
     """Return whether a value consists only of Python values, also inside lists, tuples and dicts."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return all(map(is_plain, value))
     if isinstance(value, dict):
         return all(map(is_plain, value.values()))
-    return value is None or isinstance(value, bool | int | float | str | range)
+    return value is None or isinstance(value, (bool, int, float, str, range))

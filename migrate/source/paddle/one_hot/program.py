@@ -136,7 +136,7 @@ class _Search:
             self.found.append((at, [layer]))
         elif isinstance(value, Container):
             self._items(at, value.items)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, (list, tuple)):
             self._items(at, list(value))
         elif isinstance(value, dict):
             for key, item in value.items():
@@ -145,7 +145,7 @@ class _Search:
             held = [*value.attributes.items(), *value.sublayers.items()]
             held = [(name, item) for name, item in held if (id(value), name) not in self.written]
             # A list says more than the names of its layers.
-            for name, item in sorted(held, key=lambda pair: not isinstance(pair[1], list | tuple | dict | Container)):
+            for name, item in sorted(held, key=lambda pair: not isinstance(pair[1], (list, tuple, dict, Container))):
                 self.visit(f"{at}.{name}" if name.isidentifier() else f"getattr({at}, {name!r})", item)
 
     def _items(self, at: str, items: list[Value]) -> None:

@@ -128,7 +128,7 @@ def _broken(text: str, indent: int) -> str:
     """Return a call or a dict, with a line for each part where it is too long."""
     node = ast.parse(text, mode="eval").body
     pad = " " * indent
-    if len(text) + indent < _MOST or not isinstance(node, ast.Call | ast.Dict):
+    if len(text) + indent < _MOST or not isinstance(node, (ast.Call, ast.Dict)):
         return text
     if isinstance(node, ast.Dict):
         pairs = [(_source(text, key), _source(text, value)) for key, value in zip(node.keys, node.values, strict=True)]

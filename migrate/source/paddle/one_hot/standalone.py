@@ -64,7 +64,7 @@ def _named(owner: ast.ClassDef, prefix: str) -> Iterator[tuple[str, ast.stmt]]:
             yield from ((prefix + name, node) for name in targets)
         elif isinstance(node, ast.ClassDef) and node.name.islower():
             yield from _named(node, f"{node.name}.")
-        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             yield prefix + node.name, node
 
 

@@ -115,7 +115,7 @@ class Watched(Machine):
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
-        of_model = isinstance(callee, Method) and isinstance(callee.receiver, Weight | LayerValue)
+        of_model = isinstance(callee, Method) and isinstance(callee.receiver, (Weight, LayerValue))
         if not self.following:
             if of_model and callee.name in _READS:
                 raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
@@ -198,11 +198,11 @@ class Watched(Machine):
         self.inputs += [(value, self.frame.module, node) for value in given]
         outputs = [replace(item, sources=()) for item in self.listed()]
         self.outputs |= {id(item): (item, index) for index, item in enumerate(outputs)}
-        return outputs if isinstance(self.returned, list | tuple) else outputs[0]
+        return outputs if isinstance(self.returned, (list, tuple)) else outputs[0]
 
     def listed(self) -> list[Tensor]:
         """Return the outputs of the model."""
-        return list(self.returned) if isinstance(self.returned, list | tuple) else [self.returned]
+        return list(self.returned) if isinstance(self.returned, (list, tuple)) else [self.returned]
 
     def _lost(self, node: ast.AST, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute the loss of outputs and labels; these are what the module gives them: columns of numbers."""
@@ -221,7 +221,7 @@ class Watched(Machine):
         return result
 
     def _as_given(self, function: Function, name: str, value: Value) -> Value:
-        if not isinstance(value, Item | Unknown):
+        if not isinstance(value, (Item, Unknown)):
             return value
         return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 
@@ -244,7 +244,7 @@ def _spelled(node: ast.AST, order: list[str]) -> dict[str, str]:
 
 
 def _tensors(value: Value) -> list[Value]:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [leaf for item in value for leaf in _tensors(item)]
     return [value]
 
@@ -252,7 +252,7 @@ def _tensors(value: Value) -> list[Value]:
 def scope_at(module: Module, line: int) -> str:
     """Return the qualified name of the innermost method, function or class around a line of a file."""
     for node in module.tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.lineno <= line <= (node.end_lineno or 0):
             methods = [
                 item for item in node.body if isinstance(node, ast.ClassDef) and isinstance(item, ast.FunctionDef)
             ]
@@ -318,7 +318,7 @@ def optimizer_of(module: Module, found: Made | None, parameters: Iterable[Value]
     given = {name: value for name, value in every.items() if name not in _LABELS and value is not None}
     beyond = [_told(name, value) for name, value in given.items() if not _is_number(value)]
     trained = every.get("parameters")
-    if not isinstance(trained, list | tuple) or {id(one) for one in trained} != {id(one) for one in parameters}:
+    if not isinstance(trained, (list, tuple)) or {id(one) for one in trained} != {id(one) for one in parameters}:
         beyond.append("it does not train all of `parameters()`")
     numbers = {name: value for name, value in given.items() if _is_number(value)}
     decays = {name for name, value in numbers.items() if value and name.endswith("weight_decay")}
@@ -331,7 +331,7 @@ def optimizer_of(module: Module, found: Made | None, parameters: Iterable[Value]
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, bool | int | float)
+    return isinstance(value, (bool, int, float))
 
 
 def _told(name: str, value: Value) -> str:

@@ -72,7 +72,7 @@ def _parted(bound: Arguments) -> Tensor:
 def over_last(bound: Arguments) -> Tensor:
     """A result like the input, whose last sizes are those of the normalization."""
     x, given = same_float(bound), bound["normalized_shape"]
-    sizes = list(given) if isinstance(given, list | tuple) else [given]
+    sizes = list(given) if isinstance(given, (list, tuple)) else [given]
     if x.shape is not None:
         last = x.shape[max(len(x.shape) - len(sizes), 0) :]
         if len(last) < len(sizes) or any(a not in (None, b) for a, b in zip(last, sizes, strict=True)):

@@ -11,7 +11,7 @@ from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 def _sizes(bound: Arguments) -> list[Value]:
     shape = bound["shape"]
-    return list(shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape)
+    return list(shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape)
 
 
 def _itself(bound: Arguments) -> Tensor:

@@ -45,7 +45,7 @@ def _one_truth(bound: Arguments) -> Tensor:
 
 def _branch(value: Value) -> Tensor:
     """A choice of `where`: Paddle makes a tensor [1] of a number, float64 or int64."""
-    if isinstance(value, bool | int | float | np.number):
+    if isinstance(value, (bool, int, float, np.number)):
         return Tensor((1,), np.asarray(value).dtype.name)
     return tensor(value)
 

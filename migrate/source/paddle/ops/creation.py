@@ -16,7 +16,7 @@ def _filled(default: str) -> Callable[[Arguments], Tensor]:
 
 
 def _list_of_sizes(bound: Arguments) -> bool:
-    return isinstance(bound["shape"], list | tuple) and not mentions(bound["shape"], Tensor) and plain_dtype(bound)
+    return isinstance(bound["shape"], (list, tuple)) and not mentions(bound["shape"], Tensor) and plain_dtype(bound)
 
 
 def _float_fill(bound: Arguments) -> bool:
@@ -42,7 +42,7 @@ def _to_tensor(bound: Arguments) -> Tensor:
 
 def _listed(data: Value, dtype: Value) -> tuple[tuple[int | None, ...], str | None]:
     """Shape and dtype of a list of numbers, sizes and tensors."""
-    if not isinstance(data, list | tuple):
+    if not isinstance(data, (list, tuple)):
         return (), dtype_name(dtype, "int64")
     items = [item if isinstance(item, Tensor) else Tensor(*_listed(item, None)) for item in data]
     return (len(data), *(items[0].shape or ())), dtype_name(dtype, promoted(*items))
@@ -66,7 +66,7 @@ def _arange(bound: Arguments) -> Tensor:
     given = [bound[name] for name in ("start", "end", "step")]
     floats = any(isinstance(item, float) or (isinstance(item, Tensor) and item.floating) for item in given)
     start, end = (0, given[0]) if given[1] is None else (given[0], given[1])
-    plain = all(isinstance(item, int | float) for item in (start, end, given[2]))
+    plain = all(isinstance(item, (int, float)) for item in (start, end, given[2]))
     size = len(np.arange(start, end, given[2])) if plain else None
     return Tensor((size,), dtype_name(bound["dtype"], "float32" if floats else "int64"))
 

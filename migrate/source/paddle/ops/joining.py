@@ -52,7 +52,7 @@ def _stack(bound: Arguments) -> Tensor:
 def _of_one_dtype(bound: Arguments) -> bool:
     return (
         list_of_one_dtype(bound["x"])
-        and not isinstance(bound["axis"], Size | Tensor)
+        and not isinstance(bound["axis"], (Size, Tensor))
         and all(part.rank != 0 for part in bound["x"])
     )
 
@@ -70,7 +70,7 @@ def _flip(bound: Arguments) -> Tensor:
 
 def _list_of_axes(bound: Arguments) -> bool:
     axes = bound["axis"]
-    return isinstance(axes, list | tuple) and all(isinstance(axis, int) for axis in axes)
+    return isinstance(axes, (list, tuple)) and all(isinstance(axis, int) for axis in axes)
 
 
 def _repeated(bound: Arguments) -> Tensor:
@@ -85,7 +85,7 @@ def _repeated(bound: Arguments) -> Tensor:
 
 def _grid(bound: Arguments) -> list[Tensor]:
     given = bound["args"]
-    inputs = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    inputs = given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
     shapes = [tensor(item).shape for item in inputs]
     sizes = tuple(None if shape is None else shape[0] if shape else 1 for shape in shapes)
     return [Tensor(sizes, tensor(item).dtype) for item in inputs]
@@ -127,10 +127,10 @@ def _parts(x: Tensor, parts: Value, along: Value) -> list[Tensor]:
 def _known_parts(bound: Arguments) -> bool:
     """Whether TensorFlow takes the parts: a number, or sizes that are known and of which one may be -1."""
     parts = bound["num_or_sections"]
-    if isinstance(bound["axis"], Size | Tensor):
+    if isinstance(bound["axis"], (Size, Tensor)):
         return False
     return isinstance(parts, int) or (
-        isinstance(parts, list | tuple) and all(isinstance(part, int) for part in parts) and _rest_known(bound)
+        isinstance(parts, (list, tuple)) and all(isinstance(part, int) for part in parts) and _rest_known(bound)
     )
 
 

@@ -103,7 +103,7 @@ def _tensordot(bound: Arguments) -> Tensor:
         return Tensor(None, x.dtype)
     if isinstance(axes, int):
         left, right = list(range(len(x.shape) - axes, len(x.shape))), list(range(axes))
-    elif isinstance(axes, list | tuple) and len(axes) == 2 and all(isinstance(item, list | tuple) for item in axes):
+    elif isinstance(axes, (list, tuple)) and len(axes) == 2 and all(isinstance(item, (list, tuple)) for item in axes):
         left, right = axes_of(axes[0], len(x.shape)), axes_of(axes[1], len(y.shape))
     else:
         raise Refuse("`tensordot` takes a number of axes, or a list of axes for each operand")

@@ -49,11 +49,11 @@ def tensor(value: Value, what: str = "an operand") -> Tensor:
         return value
     if isinstance(value, bool):
         return Tensor((), "bool")
-    if isinstance(value, int | Size):
+    if isinstance(value, (int, Size)):
         return Tensor((), "int64")
     if isinstance(value, float):
         return Tensor((), "float32")
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, (np.ndarray, np.generic)):
         return Tensor(np.shape(value), np.asarray(value).dtype.name)
     raise Refuse(f"{what} is {described(value)}, not a tensor")
 
@@ -68,7 +68,7 @@ def tensors(value: Value) -> list[Tensor]:
     """Return a list of tensors; a tensor counts as the list of its parts along the first axis."""
     if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
         return [Tensor(value.shape[1:], value.dtype)] * value.shape[0]
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, (list, tuple)) or not value:
         raise Refuse("a list of tensors is expected here")
     return [tensor(item, "an item of the list") for item in value]
 
@@ -86,7 +86,7 @@ def axes_of(axis: Value, rank: int) -> list[int]:
     """Return several axes counted from the front; None means all."""
     if axis is None:
         return list(range(rank))
-    return [axis_of(item, rank) for item in (axis if isinstance(axis, list | tuple) else [axis])]
+    return [axis_of(item, rank) for item in (axis if isinstance(axis, (list, tuple)) else [axis])]
 
 
 def promoted(*operands: Value, widen: bool = True) -> str | None:
@@ -192,12 +192,12 @@ def sizes_in(value: Value) -> list[int | Size]:
         whole = value.extent or 1 if value.numbers else object()
         return [Size(whole) if size is None else size for size in numbers]
     result: list[int | Size] = []
-    for item in value if isinstance(value, list | tuple) else [value]:
+    for item in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(item, Tensor):
             result += sizes_in(item) if not item.shape and item.numbers else [Size(object())]
         elif isinstance(item, Size):
             result.append(item)
-        elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+        elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
             result.append(int(item))
         else:
             raise Refuse(f"the shape has {described(item)}, where an integer is expected")
@@ -270,7 +270,7 @@ def same_dtype(bound: Arguments) -> bool:
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return left.dtype is not None and left.dtype == right.dtype and left.dtype != "bool"
     known, other = (left, right) if isinstance(left, Tensor) else (right, left)
-    if not isinstance(known, Tensor) or known.dtype is None or isinstance(other, bool | Size):
+    if not isinstance(known, Tensor) or known.dtype is None or isinstance(other, (bool, Size)):
         return False
     return known.floating if isinstance(other, float) else isinstance(other, int) and known.dtype != "bool"
 
@@ -295,7 +295,7 @@ def floating(bound: Arguments) -> bool:
 
 def list_of_one_dtype(value: Value) -> bool:
     """Whether a value is a list of tensors of one known dtype."""
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, (list, tuple)):
         return False
     dtypes = {tensor(item).dtype if isinstance(item, Tensor) else None for item in value}
     return len(dtypes) == 1 and None not in dtypes

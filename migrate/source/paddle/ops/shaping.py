@@ -13,7 +13,7 @@ def _no_zero(bound: Arguments) -> bool:
     """Whether TensorFlow takes the shape: no 0, and no -1 beside sizes of the run, which make all others unknown."""
     sizes = bound["shape"]
     return (
-        isinstance(sizes, list | tuple)
+        isinstance(sizes, (list, tuple))
         and _plain(sizes)
         and not (-1 in _numbers(sizes) and len(_numbers(sizes)) < len(sizes))
     )
@@ -29,7 +29,7 @@ def _numbers(sizes: list[Value] | tuple[Value, ...]) -> list[int]:
 
 def _no_rest(bound: Arguments) -> bool:
     sizes = bound["shape"]
-    return isinstance(sizes, list | tuple) and _plain(sizes) and -1 not in _numbers(sizes)
+    return isinstance(sizes, (list, tuple)) and _plain(sizes) and -1 not in _numbers(sizes)
 
 
 def flattened(bound: Arguments) -> Tensor:
@@ -52,7 +52,7 @@ def _unsqueeze(bound: Arguments) -> Tensor:
     if x.shape is None:
         return x
     shape = list(x.shape)
-    for item in axis if isinstance(axis, list | tuple) else [axis]:
+    for item in axis if isinstance(axis, (list, tuple)) else [axis]:
         shape.insert(axis_of(item, len(shape) + 1), 1)
     return Tensor(tuple(shape), x.dtype)
 
@@ -76,7 +76,7 @@ def _transpose(bound: Arguments) -> Tensor:
     x, perm = tensor(bound["x"]), bound["perm"]
     if x.shape is None:
         return x
-    if not isinstance(perm, list | tuple) or sorted(axes_of(perm, len(x.shape))) != list(range(len(x.shape))):
+    if not isinstance(perm, (list, tuple)) or sorted(axes_of(perm, len(x.shape))) != list(range(len(x.shape))):
         raise Refuse(f"{perm!r} is not an order of {len(x.shape)} dimensions")
     return Tensor(tuple(x.shape[i] for i in perm), x.dtype)
 
@@ -111,7 +111,7 @@ def _times(size: int | None, extent: Extent, count: int | Size) -> int | Size:
 
 def _full_times(bound: Arguments) -> bool:
     x, times = bound["x"], bound["repeat_times"]
-    known = isinstance(x, Tensor) and x.shape is not None and isinstance(times, list | tuple)
+    known = isinstance(x, Tensor) and x.shape is not None and isinstance(times, (list, tuple))
     return known and len(times) == len(x.shape) and _plain(times)
 
 

@@ -134,7 +134,7 @@ class Op:
 
 
 def _equal(value: Value, default: Value) -> bool:
-    plain = isinstance(value, bool | int | float | str | tuple) and type(value) is type(default)
+    plain = isinstance(value, (bool, int, float, str, tuple)) and type(value) is type(default)
     return value is default or (plain and bool(value == default))
 
 

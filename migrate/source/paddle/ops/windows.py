@@ -15,9 +15,9 @@ _F = "paddle.nn.functional"
 
 def listed(value: Value, count: int) -> list[int]:
     """Return a number for each dimension."""
-    items = list(value) if isinstance(value, list | tuple) else [value] * count
+    items = list(value) if isinstance(value, (list, tuple)) else [value] * count
     items = items * count if len(items) == 1 else items
-    if len(items) != count or not all(isinstance(item, int | np.integer) for item in items):
+    if len(items) != count or not all(isinstance(item, (int, np.integer)) for item in items):
         raise Refuse(f"{value!r} is not a list of {count} numbers")
     return [int(item) for item in items]
 
@@ -48,7 +48,7 @@ def _around(padding: Value, count: int) -> list[tuple[int, int]]:
         if padding.upper() != "VALID":
             raise Refuse(f"the padding {padding!r} is neither SAME nor VALID")
         return [(0, 0)] * count
-    if isinstance(padding, list | tuple) and all(isinstance(item, list | tuple) for item in padding):
+    if isinstance(padding, (list, tuple)) and all(isinstance(item, (list, tuple)) for item in padding):
         pairs = [(int(before), int(behind)) for before, behind in padding]
         spread = [pair for pair in pairs if pair != (0, 0)] if len(pairs) != count else pairs
         if len(pairs) == count + 2:  # with the batch and the channels, which are not padded
@@ -56,7 +56,7 @@ def _around(padding: Value, count: int) -> list[tuple[int, int]]:
         if len(spread) != count:
             raise Refuse(f"{padding!r} is not the padding of {count} dimensions")
         return spread
-    flat = list(padding) if isinstance(padding, list | tuple) else [padding]
+    flat = list(padding) if isinstance(padding, (list, tuple)) else [padding]
     if len(flat) == 2 * count:
         return list(zip(flat[::2], flat[1::2], strict=True))
     return [(size, size) for size in listed(flat, count)]
@@ -134,7 +134,7 @@ def pooled(count: int, adapts: bool = False) -> Callable[[Arguments], Value]:
         last, sizes = _moved(x, count, str(bound.get("data_format", "")))
         if adapts:
             wanted = bound["output_size"]
-            wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
+            wanted = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted] * count
             sizes = [size if one is None else listed([one], 1)[0] for one, size in zip(wanted, sizes, strict=True)]
         else:
             kernel, steps = listed(bound["kernel_size"], count), _covering if bound["ceil_mode"] else _cut

@@ -25,7 +25,7 @@ def _data(bound: Arguments) -> Tensor:
 
 def _sizes(bound: Arguments) -> tuple[int, int]:
     size = bound["size"]
-    if not isinstance(size, list | tuple) or len(size) != 2 or not all(isinstance(one, int) for one in size):
+    if not isinstance(size, (list, tuple)) or len(size) != 2 or not all(isinstance(one, int) for one in size):
         raise Refuse("the size of these rows must be two numbers")
     if dtype_name(bound["dtype"]) != "float32":
         raise Refuse("rows of tables are float32")

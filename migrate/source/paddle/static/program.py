@@ -121,7 +121,7 @@ def _execute(program: Program, run: StaticMachine, config: dict[str, Value]) -> 
     feeds = method("create_feeds")
     if run.problems:
         return
-    if not isinstance(feeds, list | tuple) or not all(isinstance(one, Tensor) for one in feeds):
+    if not isinstance(feeds, (list, tuple)) or not all(isinstance(one, Tensor) for one in feeds):
         run.problem(cls.node, "`create_feeds` must return a list of what `paddle.static.data` gives")
         return
     method("net", list(feeds))

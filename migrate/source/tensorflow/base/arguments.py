@@ -69,7 +69,7 @@ def _text(token: str) -> str | bytes:
 
 def literal(node: cst.CSTNode | None) -> object:
     """Return the value of a literal expression, or Ellipsis if it is not a literal."""
-    if node is None or isinstance(node, cst.Attribute | cst.Subscript | cst.Lambda):
+    if node is None or isinstance(node, (cst.Attribute, cst.Subscript, cst.Lambda)):
         return ...
     if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
         return ...
@@ -85,7 +85,7 @@ def literal(node: cst.CSTNode | None) -> object:
 def number(node: cst.CSTNode | None) -> float | int | None:
     """Return the number that a literal expression denotes, or None."""
     value = literal(node)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def string(node: cst.CSTNode | None) -> str | None:

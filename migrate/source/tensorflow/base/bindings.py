@@ -21,7 +21,7 @@ def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None
     around = tree.parent(target)
     if isinstance(around, cst.Element):
         return _value_in_place(tree, around)
-    if isinstance(around, cst.AnnAssign | cst.NamedExpr) and around.target is target:
+    if isinstance(around, (cst.AnnAssign, cst.NamedExpr)) and around.target is target:
         return around.value
     if not isinstance(around, cst.AssignTarget) or around.target is not target:
         return None
@@ -32,8 +32,8 @@ def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None
 def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | None:
     """Return the value of one element of a tuple target, if both sides are displays of equal length."""
     listed = tree.parent(element)
-    whole = assigned_value(tree, listed) if isinstance(listed, cst.Tuple | cst.List) else None
-    if not isinstance(listed, cst.Tuple | cst.List) or not isinstance(whole, cst.Tuple | cst.List):
+    whole = assigned_value(tree, listed) if isinstance(listed, (cst.Tuple, cst.List)) else None
+    if not isinstance(listed, (cst.Tuple, cst.List)) or not isinstance(whole, (cst.Tuple, cst.List)):
         return None
     plain = all(isinstance(e, cst.Element) for e in (*listed.elements, *whole.elements))
     if not plain or len(listed.elements) != len(whole.elements):
@@ -44,7 +44,7 @@ def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | No
 def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
     """True for a name that a `match` pattern captures, such as the `x` of `case x:`."""
     around = tree.parent(node)
-    if isinstance(around, cst.MatchAs | cst.MatchStar):
+    if isinstance(around, (cst.MatchAs, cst.MatchStar)):
         return around.name is node
     return isinstance(around, cst.MatchMapping) and around.rest is node
 
@@ -75,7 +75,7 @@ def is_defined(tree: Tree, node: cst.Name) -> bool:
     """True if a function definition, class definition or import also binds the name."""
     scope = scope_of_name(tree, node)
     bound = [a for a in scope[node.value] if isinstance(a, Assignment)] if scope is not None else []
-    return any(isinstance(a.node, cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom) for a in bound)
+    return any(isinstance(a.node, (cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom)) for a in bound)
 
 
 def builtin(tree: Tree, node: cst.BaseExpression) -> str:
@@ -103,12 +103,12 @@ def is_variable(tree: Tree, node: cst.Name) -> bool:
         return around.value is node
     if isinstance(around, cst.Arg):
         return around.value is node
-    return not isinstance(around, cst.ImportAlias | cst.FunctionDef | cst.ClassDef)
+    return not isinstance(around, (cst.ImportAlias, cst.FunctionDef, cst.ClassDef))
 
 
 def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return the single value that the name or attribute at `node` may have there, or None."""
-    if not isinstance(node, cst.Name | cst.Attribute):
+    if not isinstance(node, (cst.Name, cst.Attribute)):
         return None
     if tree.is_target(node):
         return assigned_value(tree, node) if is_fixed(tree, node) else None
@@ -160,7 +160,7 @@ def resolve(tree: Tree, node: cst.BaseExpression, depth: int = 4) -> cst.BaseExp
     Returns `node` itself if it has no single definition.
     """
     for _ in range(depth):
-        value = single_value(tree, node) if isinstance(node, cst.Name | cst.Attribute) else None
+        value = single_value(tree, node) if isinstance(node, (cst.Name, cst.Attribute)) else None
         if value is None:
             return node
         node = value
@@ -181,6 +181,14 @@ def analysed(tree: Tree) -> ValueFlow:
         answers["flow",] = _analysis(tree)
     flow: ValueFlow = answers["flow",]
     return flow
+
+
+def forget(tree: Tree) -> None:
+    """Drop the analysis of a file, or of files that are analysed together, about which nothing is asked any more."""
+    answers = tree.parts.answers if isinstance(tree, Joined) else tree.answers
+    flow: ValueFlow | None = answers.pop(("flow",), None)
+    if flow is not None:
+        flow.forget()
 
 
 def _analysis(tree: Tree) -> ValueFlow:

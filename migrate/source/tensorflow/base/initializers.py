@@ -169,7 +169,7 @@ class Initializers:
         """Return the initializer for a class without a call, as in `initializer=tf.zeros_initializer`."""
         if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
             text = self.tree.source(node)
-            plain = node.lpar or isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call)
+            plain = node.lpar or isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call))
             text = f"{text}()" if plain else f"({text})()"
             if name not in FANS:
                 return Initializer(text, distribution=name)

@@ -81,7 +81,7 @@ def without_arguments(tree: Tree, call: cst.Call, dropped: Sequence[cst.Arg]) ->
 def without_line(tree: Tree, statement: cst.CSTNode, gone: set[int]) -> Edit:
     """Remove the lines of a statement, but keep its comments; leave `pass` if all of its block is `gone`."""
     block = tree.parent(statement)
-    if not isinstance(block, cst.IndentedBlock | cst.Module) or all(id(other) in gone for other in block.body):
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or all(id(other) in gone for other in block.body):
         last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else statement
         return Edit(tree.span(statement)[0], tree.span(last)[1], "pass")
     start, end = tree.line_start(statement), _next_line(tree.text, tree.span(statement)[1] - 1)
@@ -118,7 +118,7 @@ def import_offset(tree: Tree, before: int) -> int:
     """Return the offset for a new import: after the last import at the head of the file, or the docstring."""
     where = None
     for position, statement in enumerate(tree.module.body):
-        if isinstance(statement, cst.FunctionDef | cst.ClassDef) or tree.span(statement)[0] >= before:
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) or tree.span(statement)[0] >= before:
             break
         if _imports(statement) or (position == 0 and is_docstring(statement)):
             where = _next_line(tree.text, tree.span(statement)[1])
@@ -143,8 +143,8 @@ def name_import(tree: Tree, module: str, before: int, *names: tuple[str, str]) -
 def _imports(statement: cst.CSTNode) -> bool:
     """True for an import, and for a `try` or `if` whose body consists of imports."""
     if isinstance(statement, cst.SimpleStatementLine):
-        return any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body)
-    if isinstance(statement, cst.Try | cst.If) and isinstance(statement.body, cst.IndentedBlock):
+        return any(isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body)
+    if isinstance(statement, (cst.Try, cst.If)) and isinstance(statement.body, cst.IndentedBlock):
         return all(_imports(inner) for inner in statement.body.body)
     return False
 
@@ -175,7 +175,7 @@ def may_begin(tree: Tree, node: cst.BaseExpression) -> bool:
         if around is line:
             break
         listed = isinstance(around, cst.BaseSimpleComp) and tree.contains(around.for_in.iter, node)
-        if isinstance(around, cst.Lambda | cst.BaseComp) and not listed:
+        if isinstance(around, (cst.Lambda, cst.BaseComp)) and not listed:
             return False
     start = tree.span(node)[0]
     calls = [one for one in tree.calls if tree.span(one)[0] < start and tree.contains(line, one)]
@@ -186,7 +186,7 @@ def is_inside_larger(tree: Tree, call: cst.BaseExpression) -> bool:
     """True for a part of an expression that may be evaluated conditionally or repeatedly."""
     kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
     for around in tree.ancestors(call):
-        if isinstance(around, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+        if isinstance(around, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
             return False
         if isinstance(around, cst.BaseSimpleComp) and tree.contains(around.for_in.iter, call):
             continue  # the first iterable is evaluated once

@@ -16,7 +16,7 @@ from migrate.targets.runtime import TARGET as RUNTIME
 
 def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
     """Return the shape that `node` denotes; its rank if that is not 1 or 2; None if it cannot be determined."""
-    listed = node if isinstance(node, cst.List | cst.Tuple) else as_written(file.names.flow, node)
+    listed = node if isinstance(node, (cst.List, cst.Tuple)) else as_written(file.names.flow, node)
     if listed is None and isinstance(known_number(file, node), cst.Integer):
         return Shape(node, None, file.tree.source(node), "1")  # `tf.zeros(n)` is `tf.zeros([n])`
     if listed is None or not all(isinstance(e, cst.Element) for e in listed.elements):

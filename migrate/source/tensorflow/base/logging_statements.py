@@ -76,7 +76,7 @@ def _prints_only(file: File, block: cst.CSTNode) -> bool:
 
 def only_reads(file: File, node: cst.CSTNode) -> bool:
     """True for an expression that is known to change nothing when it is evaluated: no name, generator or file."""
-    if isinstance(node, cst.NamedExpr | cst.Await | cst.Yield):
+    if isinstance(node, (cst.NamedExpr, cst.Await, cst.Yield)):
         return False
     if isinstance(node, cst.Call) and not _reads(file, node):
         return False

@@ -72,7 +72,7 @@ def mention(file: File, sdk: Sdk, *, tried: bool = False) -> cst.CSTNode | None:
 
 def _is_tried(tree: Tree, use: cst.CSTNode) -> bool:
     """True for an import that may fail: `try: import sparse_operation_kit`, with an `except`."""
-    around = tree.enclosing(use, cst.Try) if isinstance(use, cst.Import | cst.ImportFrom) else None
+    around = tree.enclosing(use, cst.Try) if isinstance(use, (cst.Import, cst.ImportFrom)) else None
     return around is not None and bool(around.handlers)
 
 

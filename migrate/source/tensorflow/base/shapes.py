@@ -27,7 +27,7 @@ class Shape:
 
 
 def _operand(node: cst.BaseExpression, text: str) -> str:
-    plain = isinstance(node, cst.Name | cst.Attribute | cst.Integer | cst.Subscript | cst.Call) or text.startswith("(")
+    plain = isinstance(node, (cst.Name, cst.Attribute, cst.Integer, cst.Subscript, cst.Call)) or text.startswith("(")
     return text if plain else f"({text})"
 
 

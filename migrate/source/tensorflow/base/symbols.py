@@ -96,7 +96,7 @@ class TfNames:
     def _names_tensorflow(self, use: cst.Name) -> bool:
         """True for the target of `v1 = tf.compat.v1` or `lookup = tf.nn.embedding_lookup`."""
         value = assigned_value(self.tree, use)
-        imported = self.tree.imported_names(value)[0] if isinstance(value, cst.Name | cst.Attribute) else ()
+        imported = self.tree.imported_names(value)[0] if isinstance(value, (cst.Name, cst.Attribute)) else ()
         return any(name.split(".")[0] in ROOTS for name in imported)
 
     def _through_alias(self, node: cst.Name | cst.Attribute) -> str | None:
@@ -136,7 +136,7 @@ class TfNames:
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of the symbol that imports, and names bound once, give `node`."""
-        if not isinstance(node, cst.Name | cst.Attribute):
+        if not isinstance(node, (cst.Name, cst.Attribute)):
             return None
         imported, shadowed = self.tree.imported_names(node)
         if not imported:
@@ -171,7 +171,7 @@ class TfNames:
 
     def is_module(self, node: cst.CSTNode) -> bool:
         """True if `node` is TensorFlow itself or one of its modules with symbols."""
-        if not isinstance(node, cst.Name | cst.Attribute):
+        if not isinstance(node, (cst.Name, cst.Attribute)):
             return False
         imported, _ = self.tree.imported_names(node)
         return bool(imported) and all(MODULES.fullmatch(name) for name in imported)

@@ -72,13 +72,13 @@ def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
 def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExpression:
     """Return the expression that creates a value, or else the first expression on its path to `node`."""
     tree = file.tree
-    if not isinstance(value, Symbol | Member | Unknown) and _is_written(file, value.node):
+    if not isinstance(value, (Symbol, Member, Unknown)) and _is_written(file, value.node):
         return cast(cst.BaseExpression, value.node)
     for step in flow_of(file).path(value, node):
         around = tree.parent(step)
         if not _is_written(file, step):
             continue
-        looped = isinstance(around, cst.For | cst.CompFor) and around.iter is step
+        looped = isinstance(around, (cst.For, cst.CompFor)) and around.iter is step
         if looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and around.star):
             return node
         if isinstance(around, cst.Param) or not tree.is_target(step):
@@ -117,7 +117,7 @@ def _is_written(file: File, node: cst.CSTNode | None) -> bool:
 
 def root_of(value: Value) -> Value:
     """Return the external symbol, or unknown value, from which attributes and results led to a value."""
-    while isinstance(value, Member | Result):
+    while isinstance(value, (Member, Result)):
         value = value.base if isinstance(value, Member) else value.callee
     return value
 

@@ -120,7 +120,7 @@ def _text(file: File, creation: Creation) -> str:
     if creation.naming.computed is None:
         return f'"{creation.name or _UNNAMED}"'
     text = file.tree.source(creation.naming.computed)
-    sure = creation.naming.suffixed or isinstance(creation.naming.computed, cst.FormattedString | cst.BinaryOperation)
+    sure = creation.naming.suffixed or isinstance(creation.naming.computed, (cst.FormattedString, cst.BinaryOperation))
     return text if sure else f'{text} or "{_UNNAMED}"'
 
 

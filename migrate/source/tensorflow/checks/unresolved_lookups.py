@@ -33,7 +33,7 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
         if WORD not in name and name not in GATHERS:
             continue
         first = (by_keyword(call, "params") or call.args[0]).value
-        parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
+        parts = [e.value for e in first.elements] if isinstance(first, (cst.List, cst.Tuple)) else [first]
         if any(id(part) in known for part in parts):
             continue
         whole = _computed_from(file, first)
@@ -96,7 +96,7 @@ def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attr
 
 def _parts(file: File, node: cst.CSTNode) -> Iterator[cst.Name | cst.Attribute]:
     """Yield the names and attributes in an expression, except those in which the expression looks rows up."""
-    if isinstance(node, cst.Name | cst.Attribute):
+    if isinstance(node, (cst.Name, cst.Attribute)):
         yield node
     elif not isinstance(node, cst.Call) or not is_lookup(file.names.of(node.func)):
         for child in node.children:
@@ -163,4 +163,4 @@ def _is_open(file: File, value: cst.BaseExpression, depth: int) -> bool:
         return not imported or file.tree.is_inside(value.func)
     if isinstance(value, cst.Subscript):
         return _may_be_variable(file, value.value, depth - 1) if depth else True
-    return isinstance(value, cst.Name | cst.Attribute | cst.NamedExpr | cst.Dict | cst.List | cst.Tuple)
+    return isinstance(value, (cst.Name, cst.Attribute, cst.NamedExpr, cst.Dict, cst.List, cst.Tuple))

@@ -261,7 +261,7 @@ class Planner(AroundEditing):
 
     def _around_ids(self, ids: cst.BaseExpression) -> tuple[str, str]:
         """Return the text that the target needs before and after the ids."""
-        if isinstance(ids, cst.List | cst.Tuple) and any(self.target.listed_ids):
+        if isinstance(ids, (cst.List, cst.Tuple)) and any(self.target.listed_ids):
             return self.target.listed_ids
         return ("", "") if is_int64(self.file, ids) else self.target.ids
 
@@ -315,4 +315,4 @@ class Planner(AroundEditing):
 
 def _goes(node: cst.CSTNode, text: str) -> bool:
     """True for a statement that is removed."""
-    return not text and isinstance(node, cst.SimpleStatementLine | cst.If)
+    return not text and isinstance(node, (cst.SimpleStatementLine, cst.If))

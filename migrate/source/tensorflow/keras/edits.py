@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -17,6 +18,7 @@ from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Assume, Options, jointly
 from migrate.source.settings.suppressions import Comments
 from migrate.source.tensorflow.base.arguments import by_keyword, last_name, method_of
+from migrate.source.tensorflow.base.bindings import forget
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_line, of_use
@@ -84,7 +86,7 @@ def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
 
 
 def _imported(file: File, use: cst.Name) -> bool:
-    return isinstance(file.tree.parent(use), cst.ImportAlias | cst.AsName)
+    return isinstance(file.tree.parent(use), (cst.ImportAlias, cst.AsName))
 
 
 def _local(alias: cst.ImportAlias) -> str:
@@ -281,20 +283,30 @@ class LayerFiles:
 
     def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
         singles, whole = self._joined(unit, options)
-        parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        # Layers that run beside the same files share one analysis; that of all files is of the variables, too.
-        joined: dict[tuple[str, ...], File] = {tuple(singles): whole} if whole is not None else {}
         related = self._programs.related
         beside = {path: {one for one in singles if one == path or related(path, one)} for path in singles}
+        groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for path, single in singles.items():
-            if not single.calls(SYMBOL, *COLUMNS):
-                continue
-            around = tuple(one for one in singles if one in beside[path])
-            if around not in joined:
-                files = {one: singles[one] for one in around}
-                shared = Parts(self.project, [file.tree for file in files.values()], related)
-                joined[around] = join(shared, files)
+            if single.calls(SYMBOL, *COLUMNS):
+                groups[tuple(one for one in singles if one in beside[path])].append(path)
+        judged: dict[str, LayerPart] = {}
+        for around, paths in groups.items():
+            # Layers that run beside the same files share one analysis; that of all files is of the variables, too.
+            shared = whole if whole is not None and around == tuple(singles) else self._beside(singles, around)
             assume = jointly(self._options(one, options).assume for one in around)
-            own = {one for one in around if beside[one] <= beside[path]}
-            _add(parts, path, _part(single, assume, joined[around], own))
+            for path in paths:
+                own = {one for one in around if beside[one] <= beside[path]}
+                judged[path] = _part(singles[path], assume, shared, own)
+            if shared is not whole:
+                forget(shared.tree)
+        parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
+        for path in singles:
+            if path in judged:
+                _add(parts, path, judged[path])
         return parts
+
+    def _beside(self, singles: Mapping[str, File], around: Sequence[str]) -> JoinedFile:
+        """Return some files of a unit together."""
+        files = {path: singles[path] for path in around}
+        trees = [file.tree for file in files.values()]
+        return join(Parts(self.project, trees, self._programs.related), files)

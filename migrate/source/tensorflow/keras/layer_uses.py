@@ -72,6 +72,12 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "dense-gradients")
     for node, key in gradient_uses(file):
         yield blocker_at(file, node, key)
+    yield from _types_of_all(file)
+
+
+@cached_list
+def _types_of_all(file: File) -> Iterator[Blocker]:
+    """Block calls that choose another type than float32 for all layers."""
     for call in file.tree.calls:
         if last_name(call.func) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
             yield blocker_at(file, call, "type-of-all")
@@ -95,6 +101,7 @@ def _was_given(file: File, read: cst.CSTNode) -> bool:
     return sets and not any(isinstance(one, Member) and one.name == read.attr.value for one in own)
 
 
+@cached_list
 def _read_by_text(file: File, attribute: str) -> Iterator[cst.Call]:
     """Yield the calls of `getattr` that read an attribute by its name."""
     for call in file.tree.calls:
@@ -121,6 +128,7 @@ def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = (
     return bool(names) and all((name or "").startswith("keras.layers.") and name not in besides for name in names)
 
 
+@cached_list
 def _class_uses(file: File) -> Iterator[Blocker]:
     """Block code that compares or passes on the class of the layers, which a table changes."""
     for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
@@ -304,7 +312,7 @@ def gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
             around = file.tree.parent(around)
             makes = isinstance(around, cst.Call) and around.func is not use and not _keeps(file, around)
         else:
-            makes = isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.AugAssign)
+            makes = isinstance(around, (cst.BinaryOperation, cst.UnaryOperation, cst.AugAssign))
             makes = makes and not (isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not))
         if makes and around is not None and not any(one is around for one in seen):
             seen.append(around)
@@ -341,6 +349,6 @@ def _keeps(file: File, call: cst.Call) -> bool:
 def _argument(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
     """Return what is around an expression, or around the list that is written there for a function of TensorFlow."""
     listed = file.tree.display_with(use)
-    call = file.tree.call_with(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+    call = file.tree.call_with(listed) if isinstance(listed, (cst.List, cst.Tuple)) else None
     displayed = listed is not None and call is not None and file.names.of(call.func) is not None
     return file.tree.parent(listed if displayed and listed is not None else use)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.flow import Symbol
+from migrate.source.flow import Symbol, Value
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import by_keyword, keyword, last_name, literal, method_of, string
 from migrate.source.tensorflow.base.model import Blocker
@@ -37,6 +37,7 @@ _OTHERS = {"cntk", "jax", "mxnet", "numpy", "openvino", "theano", "torch"}
 _READERS = {"train.load_variable", "train.load_checkpoint", "train.NewCheckpointReader"}
 
 
+@cached_list
 def around_layers(file: File) -> Iterator[Blocker]:
     """Block all layers where the program runs in a way that their tables would not."""
     yield from _of_programs(file)
@@ -95,6 +96,7 @@ def is_foreign(file: File, call: cst.Call) -> bool:
     return bool(values) and all(isinstance(value, Symbol) and symbol_of(value) is None for value in values)
 
 
+@cached_list
 def _storing(file: File) -> Iterator[Blocker]:
     """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
     for call in file.tree.calls:
@@ -114,6 +116,7 @@ def _storing(file: File) -> Iterator[Blocker]:
             yield blocker_at(file, call, "copied")
 
 
+@cached_list
 def _loaded(file: File) -> Iterator[Blocker]:
     """Block where a model is loaded, which may be trained, or converted for TensorFlow Lite."""
     for call, name in file.names.calls:
@@ -149,10 +152,19 @@ def _copied(file: File, layers: Sequence[Layer]) -> Iterator[Blocker]:
     flow = flow_of(file)
     tables = [value for layer in layers for value in layer.values]
     holders = {*tables, *(holder for value in tables for holder in flow.holders(value))}
-    for call in file.tree.calls:
-        imported, _ = file.tree.imported_names(call.func)
-        values = flow.values(call.args[0].value) if call.args and "copy.deepcopy" in imported else []
+    for call, values, reads in _copying(file):
         if not holders.isdisjoint(values) or any((symbol_of(one) or "").startswith("keras.") for one in values):
             yield blocker_at(file, call, "copied")
-        if file.names.of(call.func) in _READERS:
+        if reads:
             yield blocker_at(file, call, "read-from-file")
+
+
+@cached_list
+def _copying(file: File) -> Iterator[tuple[cst.Call, list[Value], bool]]:
+    """Yield the calls that copy an object, with what it may be, and those that read a checkpoint, with true."""
+    for call in file.tree.calls:
+        imported, _ = file.tree.imported_names(call.func)
+        values = flow_of(file).values(call.args[0].value) if call.args and "copy.deepcopy" in imported else []
+        reads = file.names.of(call.func) in _READERS
+        if values or reads:
+            yield call, values, reads

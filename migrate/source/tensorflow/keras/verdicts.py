@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.bindings import assigned_value
 from migrate.source.tensorflow.base.findings import of_line
 from migrate.source.tensorflow.base.model import Blocker, blocker, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, cached_list
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, partials, results, symbol_of
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
@@ -113,22 +113,35 @@ def _lift(judgement: LayerJudgement, assume: Assume) -> None:
 def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blocker]:
     """Block on each optimizer that cannot train a table, and where no optimizer is known."""
     seen = False
-    for call in file.tree.calls:
-        optimizer = None if is_foreign(file, call) else _compiled_with(call)
+    for call, optimizer, names in _of_optimizers(file):
+        seen = True
         if optimizer is not None:
-            seen = True
             yield from _named_or_bound(file, optimizer.value, judgement)
-        for name in sorted(_called(file, call)):
-            if name.startswith("train.") and name.endswith("Optimizer"):
-                seen = True
+        for name in names:
+            if _is_of_sessions(name):
                 yield blocker_at(file, call, "unknown-optimizer")
             if _is_optimizer(name):
-                seen = True
                 yield from _made(file, call, name, judgement)
     yield from _set_later(file, judgement)
     if not seen:
         others = f" or in the {len(file.files) - 1} that run with it" if len(file.files) > 1 else ""
         yield blocker(home.tree.module, RULE, "no-optimizer", others=others)
+
+
+@cached_list
+def _of_optimizers(file: File) -> Iterator[tuple[cst.Call, cst.Arg | None, list[str]]]:
+    """Yield the calls that are given the optimizer of a model, or make one by one of these names."""
+    for call in file.tree.calls:
+        optimizer = _compiled_with(call)
+        if optimizer is not None and is_foreign(file, call):
+            optimizer = None
+        names = [name for name in sorted(_called(file, call)) if _is_of_sessions(name) or _is_optimizer(name)]
+        if optimizer is not None or names:
+            yield call, optimizer, names
+
+
+def _is_of_sessions(name: str) -> bool:
+    return name.startswith("train.") and name.endswith("Optimizer")
 
 
 def _called(file: File, call: cst.Call) -> set[str]:

@@ -61,7 +61,7 @@ def assigned(file: File, node: cst.BaseExpression) -> tuple[cst.Call, cst.BaseEx
     op of `set_rows` has not.
     """
     around = file.tree.parent(node)
-    call = file.tree.parent(around) if isinstance(around, cst.Attribute | cst.Arg) else None
+    call = file.tree.parent(around) if isinstance(around, (cst.Attribute, cst.Arg)) else None
     if not isinstance(call, cst.Call):
         return None
     bound: dict[str, cst.Arg] | None = None
@@ -117,14 +117,14 @@ def _runs(file: File, node: cst.BaseExpression) -> bool:
     around, display = file.tree.parent(node), file.tree.display_with(node)
     if display is not None:
         around = file.tree.parent(display)
-        if not isinstance(display, cst.List | cst.Tuple) or not isinstance(around, cst.Arg):
+        if not isinstance(display, (cst.List, cst.Tuple)) or not isinstance(around, cst.Arg):
             return False
     if isinstance(around, cst.Arg):
         return _takes_op(file, around)
-    if isinstance(around, cst.Assign | cst.Return | cst.AnnAssign):
+    if isinstance(around, (cst.Assign, cst.Return, cst.AnnAssign)):
         flow = flow_of(file)
         stored = isinstance(around, cst.Assign) and all(
-            isinstance(one.target, cst.Name | cst.Attribute) for one in around.targets
+            isinstance(one.target, (cst.Name, cst.Attribute)) for one in around.targets
         )
         return stored or (flow.is_only_copied(node) and not flow.is_returned_outside(node))
     return isinstance(around, cst.Expr)

@@ -42,4 +42,4 @@ class HarmlessUse(UseRule):
 def _is_none_test(node: cst.Comparison) -> bool:
     """True for `... is None` and `... is not None`."""
     first, *others = node.comparisons
-    return not others and isinstance(first.operator, cst.Is | cst.IsNot) and is_name(first.comparator, "None")
+    return not others and isinstance(first.operator, (cst.Is, cst.IsNot)) and is_name(first.comparator, "None")

@@ -107,7 +107,7 @@ def _owner(file: File, node: cst.BaseExpression) -> str | None:
     if isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Index):
         return _named(file, node.slice[0].slice.value) if last_name(node.value) == "modules" else None
     values = [value.name for value in flow_of(file).values(node) if isinstance(value, Symbol)]
-    values += file.tree.imported_names(node)[0] if isinstance(node, cst.Name | cst.Attribute) else ()
+    values += file.tree.imported_names(node)[0] if isinstance(node, (cst.Name, cst.Attribute)) else ()
     return next((canonical(name) or "" for name in values if name.split(".")[0] in (*ROOTS, *KERAS)), None)
 
 

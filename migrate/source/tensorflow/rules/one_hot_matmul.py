@@ -103,7 +103,7 @@ def _depth(file: File, call: cst.Call, node: cst.BaseExpression) -> cst.BaseExpr
         return None
     depth = bound["depth"].value
     known = file.tree.contains(call, depth) or isinstance(depth, cst.Integer)
-    return depth if known or (isinstance(depth, cst.Name | cst.Attribute) and is_fixed(file.tree, depth)) else None
+    return depth if known or (isinstance(depth, (cst.Name, cst.Attribute)) and is_fixed(file.tree, depth)) else None
 
 
 def _product(file: File, call: cst.Call) -> dict[str, cst.Arg] | None:

@@ -41,7 +41,7 @@ class Partitioned(UseRule):
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         listed = file.tree.display_with(reference)
-        call = file.tree.call_with(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+        call = file.tree.call_with(listed) if isinstance(listed, (cst.List, cst.Tuple)) else None
         if call is None or file.names.of(call.func) not in CALLS:
             return None
         return blocker(call, self.id, "partitions")

@@ -88,7 +88,7 @@ class SparseMatmul(LookupRule):
         if any(literal(bound[key].value) is not False for key in ("adjoint_a", "adjoint_b") if key in bound):
             return blocker(call, self.id, "adjoint")
         x, table = bound["sp_a"].value, bound["b"].value
-        if not isinstance(x, cst.Name | cst.Attribute):
+        if not isinstance(x, (cst.Name, cst.Attribute)):
             return blocker(call, self.id, "unnamed-matrix")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
         inner = _base(file, table)

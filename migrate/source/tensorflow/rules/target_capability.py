@@ -272,7 +272,7 @@ def _unshaped(file: File, table: Table, lookup: Lookup, ids: cst.BaseExpression)
     if not is_repeatable(ids):
         yield blocker(lookup.call, RULE, "ids-twice", under=rule, label=table.label)
     here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(call, cst.FunctionDef)
-    fixed = isinstance(dim, cst.Name | cst.Attribute) and here and is_fixed(file.tree, dim)
+    fixed = isinstance(dim, (cst.Name, cst.Attribute)) and here and is_fixed(file.tree, dim)
     if not (dim is None or isinstance(dim, cst.Integer) or fixed):
         yield blocker(lookup.call, RULE, "unknown-width", under=rule, label=table.label)
 
@@ -328,7 +328,7 @@ def _end(file: File, call: cst.Call) -> str:
 def _of_value(file: File, value: Value) -> str:
     if isinstance(value, Unknown) and not isinstance(value.node, _OPERATORS):
         return DATASET if isinstance(value.node, cst.Param) and _is_features(file, value.node) else UNKNOWN
-    known = isinstance(value, Unknown | Constant | Computed | Holder) or symbol_of(value) is not None
+    known = isinstance(value, (Unknown, Constant, Computed, Holder)) or symbol_of(value) is not None
     return "" if known else UNKNOWN
 
 

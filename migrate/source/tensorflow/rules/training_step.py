@@ -272,7 +272,7 @@ class TrainingStep(CheckRule):
         program, module = file.program(file.tree.module), file.tree.module
         handed = next((call for one in program for call in one.tree.calls if _is_handed(one, call)), None)
         runs = any(name in RUNS for one in program for _, name in one.names.calls)
-        defines = any(isinstance(line, cst.FunctionDef | cst.ClassDef) for line in module.body)
+        defines = any(isinstance(line, (cst.FunctionDef, cst.ClassDef)) for line in module.body)
         if (handed is None and (runs or not defines)) or not module.body:
             return
         if handed is not None and runs:

@@ -74,7 +74,7 @@ def _listed(file: File, use: cst.Name) -> bool:
         return False
     if method.attr.value in {"average", "average_name"}:
         return True
-    return method.attr.value == "apply" and isinstance(resolve(file.tree, call.args[0].value), cst.List | cst.Tuple)
+    return method.attr.value == "apply" and isinstance(resolve(file.tree, call.args[0].value), (cst.List, cst.Tuple))
 
 
 @register

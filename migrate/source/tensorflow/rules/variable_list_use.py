@@ -107,7 +107,7 @@ def _covered(judgement: Judgement, listing: Listing) -> bool:
     file, call = judgement.file, listing.call
     loop = file.tree.parent(call)
     tables = [table for table in judgement.tables if file.tree.related(call, table.creation.call)]
-    if not isinstance(loop, cst.For | cst.CompFor) or not isinstance(loop.target, cst.Name):
+    if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(loop.target, cst.Name):
         return False
     if not listing.is_all_trainable or not tables or why_not(file, judgement.training, tables):
         return False

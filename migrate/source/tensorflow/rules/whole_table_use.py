@@ -130,10 +130,10 @@ class WholeTable(UseRule):
             return self._blocker(file, case, "captured")
         if isinstance(around, cst.Subscript):
             return self._blocker(file, around, "by-position")
-        if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
+        if isinstance(around, (cst.BinaryOperation, cst.UnaryOperation)):
             return self._blocker(file, around, "matrix")
         listed = file.tree.display_with(reference)
-        around = file.tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else around
+        around = file.tree.parent(listed) if isinstance(listed, (cst.Tuple, cst.List)) else around
         if isinstance(around, cst.Return):
             return self._blocker(file, around, "returned")
         return self._collection(file, reference)
@@ -166,7 +166,7 @@ class WholeTable(UseRule):
                 if sink is not None:
                     return self._blocker(file, around, sink.meaning.value)
                 return self._blocker(file, around, "passed", callee=file.tree.source(around.func))
-            if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
+            if not isinstance(around, (cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.Arg)):
                 return None
         return None
 

@@ -23,6 +23,7 @@ BODIES = {
     "os.system('true')": "`os.system` is not supported",
     "np.load('data/train/a.npy', allow_pickle=True)": "running this fails",
     "eval('1')": "the value of `eval` is unknown",
+    "[float(x) for x in ['1', 'a']]": "could not convert string to float: 'a'",
     "__import__('os')": "the value of `__import__` is unknown",
     "np.zeros(10**9)": "an array this large is not supported",
     "[0] * 10**9": "a list this long is not supported",
@@ -34,6 +35,8 @@ STATEMENTS = {
     "while True: pass": "steps",
     "x = [0]\n                while True: x = x + x": "a list this long is not supported",
     "import itertools\n                for i in itertools.count(): self.f = max(itertools.count())": "seconds",
+    "for i in range(60): self.x = [float(x) for x in ['1'] * 100]": "steps",
+    "float = len\n                assert [float(x) for x in ['3', '22']] != [1, 2]": "this assertion fails",
     "raise ValueError('no')": "the program raises this error",
     "import pickle; pickle.load(open('data/train/a.txt', 'rb'))": "reading a pickle runs code",
 }

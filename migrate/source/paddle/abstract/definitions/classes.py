@@ -39,7 +39,7 @@ def class_name(value: Value) -> str:
     """Return the dotted name of the class that Paddle gives a value; empty for others."""
     if isinstance(value, Container):
         return f"paddle.nn.{value.kind}"
-    return str(getattr(value, "name", "")) if isinstance(value, LayerValue | Described) else ""
+    return str(getattr(value, "name", "")) if isinstance(value, (LayerValue, Described)) else ""
 
 
 def class_of(value: Value) -> Value:
@@ -51,7 +51,7 @@ def class_of(value: Value) -> Value:
         return Api(name or "numpy.ndarray")
     if type(value).__name__ in TYPES:
         return Api(f"builtins.{type(value).__name__}")
-    if value is None or isinstance(value, tuple | Exception):  # a named tuple, or an error that is caught
+    if value is None or isinstance(value, (tuple, Exception)):  # a named tuple, or an error that is caught
         return type(value)
     raise Refuse("`type` of a tensor, a size or a function is another in a graph; use `isinstance`")
 
@@ -78,7 +78,7 @@ def decorated(run: Run, node: ast.AST, function: Function, module: Module) -> Va
         if isinstance(called, ast.Attribute) and called.attr in _OF_PROPERTIES:
             continue
         value = run.evaluate_in(module, called)
-        if isinstance(value, Function | Class):
+        if isinstance(value, (Function, Class)):
             made = run.call(node, run.evaluate_in(module, decorator), [made], {})
         elif not _changes_nothing(value, called is not decorator):
             _refuse(run, module, decorator, value)
@@ -86,7 +86,7 @@ def decorated(run: Run, node: ast.AST, function: Function, module: Module) -> Va
 
 
 def _changes_nothing(value: Value, is_called: bool) -> bool:
-    name = value.name if isinstance(value, Api | Described) else ""
+    name = value.name if isinstance(value, (Api, Described)) else ""
     return name in _KEPT | WITHOUT_EFFECT or (name == "paddle.no_grad" and is_called)
 
 

@@ -52,7 +52,7 @@ def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     names = [item.name for item in kinds if isinstance(item, Api)]
     written = all(not name.startswith("paddle.") or name == _TENSOR or name in _CLASSES for name in names)
-    fixed = isinstance(value, Size | Weight) or (isinstance(value, Tensor) and value.array) or not written
+    fixed = isinstance(value, (Size, Weight)) or (isinstance(value, Tensor) and value.array) or not written
     return run.answer(node, any(_is(run, value, item) for item in kinds), fixed)
 
 
@@ -83,7 +83,7 @@ def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
     not_one_hot(value)
     if isinstance(value, Api) and value.name.partition(".")[0] == "paddle":
         _by_name(run, node, value, name)
-    if len(given) == 3 and not isinstance(value, Instance | Class) and not has(value, name):
+    if len(given) == 3 and not isinstance(value, (Instance, Class)) and not has(value, name):
         return given[2]
     try:
         return attributes.read(run, node, value, name)
@@ -105,9 +105,9 @@ def _by_name(run: Run, node: ast.AST, module: Api, name: str) -> None:
 def _hasattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value, name = given
     not_one_hot(value)
-    if not isinstance(value, Instance | Class):
+    if not isinstance(value, (Instance, Class)):
         of_paddle = isinstance(value, Api) and value.name.partition(".")[0] == "paddle"
-        fixed = of_paddle or (isinstance(value, Tensor | LayerValue | Described) and not run.in_step)
+        fixed = of_paddle or (isinstance(value, (Tensor, LayerValue, Described)) and not run.in_step)
         return run.answer(node, has(value, name), fixed)
     try:
         attributes.read(run, node, value, name)
@@ -129,10 +129,10 @@ def has(value: Value, name: str) -> bool:
     elif isinstance(value, Tensor):
         known = True if name in _OF_TENSORS or registry.is_method(value, name) else None
         what = "a tensor of Paddle"
-    elif isinstance(value, LayerValue | Described):
+    elif isinstance(value, (LayerValue, Described)):
         known = True if isinstance(value, LayerValue) and attributes.of_layer(value, name) else None
         what = f"`{class_name(value)}`"
-    elif isinstance(value, Size | Fetched | Function | Method):
+    elif isinstance(value, (Size, Fetched, Function, Method)):
         known, what = None, "this value"
     else:
         return hasattr(value, name)
@@ -145,7 +145,7 @@ def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value = given[0]
     if isinstance(value, Instance):
         return attributes.is_layer(value) or value.cls.find("__call__") is not None
-    return isinstance(value, Function | Class | LayerValue | Method | Api | Partial) or callable(value)
+    return isinstance(value, (Function, Class, LayerValue, Method, Api, Partial)) or callable(value)
 
 
 def is_tensor(run: Run, node: ast.AST, positional: list[Value], keywords: dict[str, Value]) -> Value:

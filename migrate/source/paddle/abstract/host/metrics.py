@@ -86,7 +86,7 @@ def called(
         return (False,) if tensor else (Fetched(),)
     if name in _BY_THE_MACHINE | {"isinstance", "print"}:
         return None
-    if module == "builtins" and name in _CONCRETE and not isinstance(positional[0], Fetched | Tensor):
+    if module == "builtins" and name in _CONCRETE and not isinstance(positional[0], (Fetched, Tensor)):
         return None
     return (Fetched(),)
 
@@ -113,7 +113,7 @@ def _of_paddle(run: Run, node: ast.AST, name: str, given: list[Value]) -> tuple[
 
 def is_open(run: Run, value: Value) -> bool:
     """Return whether a condition is decided in each step."""
-    return run.in_step and isinstance(value, Fetched | Tensor | Size)
+    return run.in_step and isinstance(value, (Fetched, Tensor, Size))
 
 
 def both(run: Run, node: ast.If) -> None:
@@ -150,4 +150,4 @@ def either(first: Value, second: Value) -> Value:
         raise Refuse("this is a tensor in one branch and an array in the other; call `.numpy()` before the condition")
     if isinstance(first, Tensor):
         return Tensor(None, first.dtype if first.dtype == second.dtype else None)
-    return first if type(first) is type(second) and not isinstance(first, bool | int | float | str) else Fetched()
+    return first if type(first) is type(second) and not isinstance(first, (bool, int, float, str)) else Fetched()

@@ -41,7 +41,7 @@ class Matrix:
         return Matrix((shape[0], shape[1]), np.result_type(self.dtype, other.dtype), self.dense and other.dense)
 
     def _scaled(self, factor: Value) -> Matrix:
-        if not isinstance(factor, int | float | np.number):
+        if not isinstance(factor, (int, float, np.number)):
             raise Refuse(f"a matrix of SciPy and {type(factor).__name__} in one expression is not supported")
         kind = np.result_type(self.dtype, np.float32) if isinstance(factor, float) else self.dtype
         return Matrix(self.shape, kind, self.dense)

@@ -107,6 +107,6 @@ def as_dict(value: Value) -> Value:
 def _inner(value: Value) -> Value:
     if _plain(value) is not None:
         return as_dict(value)
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_inner(item) for item in value] if isinstance(value, list) else tuple(_inner(item) for item in value)
     return {key: _inner(item) for key, item in value.items()} if isinstance(value, dict) else value

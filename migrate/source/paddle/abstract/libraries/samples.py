@@ -29,7 +29,7 @@ def imread(data: DataFiles, path: Value, flags: int = _COLOURS) -> Value:
 
 def resize(picture: Value, size: Value, **options: Value) -> Value:
     """Return a picture of (width, height) pixels."""
-    if not isinstance(picture, np.ndarray) or not isinstance(size, tuple | list) or len(size) != 2:
+    if not isinstance(picture, np.ndarray) or not isinstance(size, (tuple, list)) or len(size) != 2:
         raise Refuse("a picture is resized to (width, height) only")
     return np.zeros((_side(size[1]), _side(size[0]), *picture.shape[2:]), picture.dtype)
 

@@ -59,7 +59,7 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
 
 def _is_of_program(file: File, node: cst.BaseExpression) -> bool:
     """True for a function or class of the program, whether its file is analysed or not."""
-    if any(isinstance(value, Function | Bound | Class | Partial) for value in flow_of(file).values(node)):
+    if any(isinstance(value, (Function, Bound, Class, Partial)) for value in flow_of(file).values(node)):
         return True
     link = file.part(node).tree.link
     return link is not None and any(map(link.given, file.tree.linked_names(node)[0]))
@@ -160,7 +160,7 @@ def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     """Return, for each function, the expressions by which it escapes to unanalysed code, directly or in a container."""
     flow = flow_of(file)
     escaping: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
-    for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):
+    for node, value in flow.where(lambda value: isinstance(value, (Function, Bound, Class, Partial, Holder))):
         if (not flow.is_only_copied(node) or flow.is_returned_outside(node)) and _is_value(file, node):
             for function in _functions_in(file, value):
                 if node not in (nodes := escaping.setdefault(function, [])):
@@ -174,7 +174,7 @@ def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
     flow = flow_of(file)
     for one in reached(value, lambda one: _parts(flow, one)):
         node = one.function.node if isinstance(one, Bound) else one.node
-        if isinstance(one, Function | Bound) and node is not None:
+        if isinstance(one, (Function, Bound)) and node is not None:
             yield node
         elif isinstance(one, Class) and isinstance(node, cst.ClassDef):
             yield from next(filter(None, (_constructors(file, cls) for cls in ancestors(file, node))), ())
@@ -195,7 +195,7 @@ def _parts(flow: ValueFlow, value: Value) -> list[Value]:
 def _is_value(file: File, node: cst.CSTNode) -> bool:
     """True for a mention that is neither called, compared nor assigned, nor a base class, decorator or annotation."""
     around = file.tree.parent(node)
-    if isinstance(around, cst.Attribute | cst.Annotation | cst.Decorator) or file.tree.is_target(node):
+    if isinstance(around, (cst.Attribute, cst.Annotation, cst.Decorator)) or file.tree.is_target(node):
         return False
     if isinstance(around, cst.Call):
         return around.func is not node

@@ -86,7 +86,7 @@ def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
         if isinstance(around, FUNCTIONS):
             return found
         first = _taken_once(around)
-        if isinstance(around, cst.For | cst.While | cst.BaseComp) and not (first and file.tree.contains(first, node)):
+        if isinstance(around, (cst.For, cst.While, cst.BaseComp)) and not (first and file.tree.contains(first, node)):
             found = around
     return found
 
@@ -152,7 +152,7 @@ def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
 def _separating(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.If | None:
     """Return the `if` of whose branches at most one runs, with only one of the two nodes in it; else None."""
     for around in file.tree.ancestors(first):
-        if isinstance(around, cst.FunctionDef | cst.Lambda):
+        if isinstance(around, (cst.FunctionDef, cst.Lambda)):
             return None
         if not isinstance(around, cst.If):
             continue
@@ -171,7 +171,7 @@ def _returns_before(file: File, branch: cst.If, later: cst.CSTNode) -> bool:
     after = block is not None and file.tree.contains(block, later)
     last = _statements(branch.body)[-1:]
     return (
-        after and file.tree.span(later)[0] > file.tree.span(branch)[0] and isinstance(last[0], cst.Return | cst.Raise)
+        after and file.tree.span(later)[0] > file.tree.span(branch)[0] and isinstance(last[0], (cst.Return, cst.Raise))
     )
 
 
@@ -206,7 +206,7 @@ def cannot_both_run(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool
 def _choices(file: File, node: cst.CSTNode) -> Iterator[Choice]:
     """Yield what the conditions around a node, in its function, say of values."""
     for around in file.tree.ancestors(node):
-        if isinstance(around, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+        if isinstance(around, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
             return
         if isinstance(around, cst.If):
             if file.tree.contains(around.body, node):
@@ -223,11 +223,11 @@ def _of_test(test: cst.BaseExpression, holds: bool) -> Iterator[Choice]:
         yield from _of_test(test.right, holds)
     elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
-        nodes = [right] if isinstance(operator, cst.Equal | cst.NotEqual) else []
-        if isinstance(operator, cst.In | cst.NotIn) and isinstance(right, cst.Tuple | cst.List | cst.Set):
+        nodes = [right] if isinstance(operator, (cst.Equal, cst.NotEqual)) else []
+        if isinstance(operator, (cst.In, cst.NotIn)) and isinstance(right, (cst.Tuple, cst.List, cst.Set)):
             nodes = [element.value for element in right.elements]
         if (constants := _constants(nodes)) is not None:
-            yield Choice(test.left, constants, isinstance(operator, cst.Equal | cst.In) is holds)
+            yield Choice(test.left, constants, isinstance(operator, (cst.Equal, cst.In)) is holds)
 
 
 def _constants(nodes: list[cst.BaseExpression]) -> frozenset[object] | None:

@@ -132,7 +132,7 @@ def _is_of_pool(file: File, func: cst.BaseExpression) -> bool:
 def _maker(value: Value) -> str:
     """Return the dotted name of the function of a library that made an object; of `with` statements, too."""
     names: list[str] = []
-    while isinstance(value, Result | Member):
+    while isinstance(value, (Result, Member)):
         names += [value.name] if isinstance(value, Member) and value.name != "__enter__" else []
         value = value.callee if isinstance(value, Result) else value.base
     return ".".join([value.name, *reversed(names)]) if isinstance(value, Symbol) else ""
@@ -209,7 +209,7 @@ class Search:
         if not self._is_new(value, called):
             return
         node = value.function.node if isinstance(value, Bound) else value.node
-        if isinstance(value, Function | Bound) and isinstance(node, cst.FunctionDef | cst.Lambda):
+        if isinstance(value, (Function, Bound)) and isinstance(node, (cst.FunctionDef, cst.Lambda)):
             self.code(node, runner)
         elif isinstance(value, Class) and isinstance(node, cst.ClassDef):
             self.methods(node, runner)
@@ -219,7 +219,7 @@ class Search:
                 self._value(one, runner, called)
         elif isinstance(value, Member) and value.name == "__call__":
             self._value(value.base, runner, called=True)
-        elif isinstance(value, Partial | Result) and isinstance(node, cst.Call):
+        elif isinstance(value, (Partial, Result)) and isinstance(node, cst.Call):
             for position, arg in enumerate(node.args):
                 if called or isinstance(value, Partial):
                     self.follow(arg.value, runner, called=called if isinstance(value, Result) else position == 0)
@@ -268,9 +268,9 @@ class Search:
             runner, inside = self.found[id(function)], [function]
             for node in inside:
                 for inner in self.flow.runs(node):
-                    if isinstance(inner, cst.FunctionDef | cst.Lambda):
+                    if isinstance(inner, (cst.FunctionDef, cst.Lambda)):
                         self.code(inner, runner)
-                if isinstance(node, cst.Name | cst.Attribute | cst.Subscript):
+                if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
                     self.follow(node, runner, called=self.file.tree.call_of(node) is not None)
                 inside += children(node)
         return self.found

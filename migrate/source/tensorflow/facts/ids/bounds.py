@@ -147,7 +147,7 @@ def bounds_of_ids(file: File, nodes: Sequence[cst.BaseExpression | None]) -> Bou
 def _of_value(file: File, value: Value) -> Bound | None:
     """Return the bound of ids that an expression makes, None for others."""
     node = value.node
-    if isinstance(value, Computed | Unknown) and isinstance(node, cst.BinaryOperation):
+    if isinstance(value, (Computed, Unknown)) and isinstance(node, cst.BinaryOperation):
         is_remainder = isinstance(node.operator, cst.Modulo)
         return _divided(file, node, node.right, "divided", node.left) if is_remainder else None
     if not isinstance(value, Result) or not isinstance(node, cst.Call):
@@ -237,7 +237,7 @@ def _behind(file: File, value: Value) -> list[Value] | None:
 
 def _hands_on(base: Value) -> bool:
     """True for a value whose parts are ids if it is: not the batch that a data set gives."""
-    return isinstance(base, Computed | Member) or symbol_of(base) in {*HANDS_ON, *DIVIDING}
+    return isinstance(base, (Computed, Member)) or symbol_of(base) in {*HANDS_ON, *DIVIDING}
 
 
 def _is_parsed(value: Value) -> bool:

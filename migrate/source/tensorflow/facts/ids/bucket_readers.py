@@ -61,7 +61,7 @@ def readers(
 def _onward(file: File, read: cst.BaseExpression) -> cst.BaseExpression | OtherReader | None:
     """Return the expression that hands ids on from where they are read; None where only their number is asked for."""
     tree, listed = file.tree, file.tree.display_with(read)
-    node = listed if isinstance(listed, cst.List | cst.Tuple) else read
+    node = listed if isinstance(listed, (cst.List, cst.Tuple)) else read
     around = tree.parent(node)
     if isinstance(around, cst.Attribute) and around.value is node:
         method = tree.parent(around)

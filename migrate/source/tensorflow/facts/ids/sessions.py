@@ -87,7 +87,7 @@ def main_block(file: File) -> cst.IndentedBlock | cst.SimpleStatementSuite | Non
         if isinstance(statement, cst.If) and isinstance(statement.test, cst.Comparison):
             left, right = statement.test.left, statement.test.comparisons[0].comparator
             named = isinstance(left, cst.Name) and left.value == "__name__" and string(right) == "__main__"
-            if named and isinstance(statement.body, cst.IndentedBlock | cst.SimpleStatementSuite):
+            if named and isinstance(statement.body, (cst.IndentedBlock, cst.SimpleStatementSuite)):
                 return statement.body
     return None
 
@@ -103,7 +103,7 @@ def runs_before(file: File, block: cst.CSTNode, started: list[cst.Call]) -> bool
         top = around[0] if around else None
         if top is None or (isinstance(top, cst.If) and top.body is block):
             continue
-        if not isinstance(top, cst.FunctionDef | cst.ClassDef) or tree.enclosing(use, cst.FunctionDef) is None:
+        if not isinstance(top, (cst.FunctionDef, cst.ClassDef)) or tree.enclosing(use, cst.FunctionDef) is None:
             return True  # in a class it runs where the class is made
         if top.name.value not in seen:
             seen.add(top.name.value)
@@ -137,7 +137,7 @@ def builds_before(file: File, session: cst.Call, building: list[cst.Call]) -> bo
             if file.tree.span(call)[0] > start:
                 return False
             continue
-        name = outer.name.value if isinstance(outer, cst.FunctionDef | cst.ClassDef) else ""
+        name = outer.name.value if isinstance(outer, (cst.FunctionDef, cst.ClassDef)) else ""
         uses = [use for use in file.tree.names.get(name, ()) if file.tree.enclosing(use, cst.FunctionDef) is here]
         if not uses or any(file.tree.span(use)[0] > start for use in uses):
             return False
@@ -146,7 +146,7 @@ def builds_before(file: File, session: cst.Call, building: list[cst.Call]) -> bo
 
 def _outermost(file: File, call: cst.Call, here: cst.FunctionDef | None) -> cst.CSTNode:
     """Return the top-level definition around `call`; `call` itself if it is directly in `here` or in the module."""
-    around = [a for a in file.tree.ancestors(call) if isinstance(a, cst.FunctionDef | cst.ClassDef)]
+    around = [a for a in file.tree.ancestors(call) if isinstance(a, (cst.FunctionDef, cst.ClassDef))]
     return call if not around or around[-1] is here else around[-1]
 
 

@@ -111,7 +111,7 @@ def count_text(file: File, words: Vocabulary, place: cst.BaseExpression) -> str:
     """Return an expression for the number of words in the code around `place`; "" if there is none."""
     known = known_count(file, words)
     node = words.count if words.listed is None else _plain(file, words.listed)
-    is_plain = node is not None and not isinstance(node, cst.List | cst.Tuple | cst.Integer) and is_repeatable(node)
+    is_plain = node is not None and not isinstance(node, (cst.List, cst.Tuple, cst.Integer)) and is_repeatable(node)
     if node is None or not is_plain or not _reaches(file, node, place) or (known is None and _is_tensor(file, node)):
         return "" if known is None else str(known)
     return file.tree.source(node) if words.count is not None else f"len({file.tree.source(node)})"
@@ -130,7 +130,7 @@ def _reaches(file: File, node: cst.BaseExpression, place: cst.BaseExpression) ->
     if call is not None and tree.contains(call, node):
         return True
     here, there = (next((one for one in tree.ancestors(at) if isinstance(one, _SCOPES)), None) for at in (node, place))
-    return isinstance(node, cst.Name | cst.Attribute) and (here is there or is_global(file, node))
+    return isinstance(node, (cst.Name, cst.Attribute)) and (here is there or is_global(file, node))
 
 
 def is_global(file: File, node: cst.BaseExpression) -> bool:

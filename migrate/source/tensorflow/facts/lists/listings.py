@@ -107,7 +107,7 @@ def _short(file: File, call: cst.Call) -> str:
 def _is_defined(file: File, func: cst.BaseExpression) -> bool:
     """True for functions and methods that the program defines."""
     values = flow_of(file).values(func)
-    return bool(values) and all(isinstance(value, Function | Bound) for value in values)
+    return bool(values) and all(isinstance(value, (Function, Bound)) for value in values)
 
 
 def _collection_reads(file: File) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
@@ -201,7 +201,7 @@ def _is_list(file: File, node: cst.BaseExpression) -> bool:
 def _is_own(file: File, attribute: cst.Attribute) -> bool:
     """True for an attribute that the program itself defines, or that a Keras layer, model or optimizer has."""
     values = flow_of(file).values(attribute)
-    if any(not isinstance(root_of(value), Constant | Symbol | Unknown) for value in values):
+    if any(not isinstance(root_of(value), (Constant, Symbol, Unknown)) for value in values):
         return True
     if file.tree.source(attribute.value).endswith("GraphKeys"):
         return False
@@ -223,6 +223,6 @@ def _is_key(file: File, node: cst.BaseExpression) -> bool:
         if isinstance(around, cst.Call):
             callee = file.tree.source(around.func).rpartition(".")[2]
             return callee in ADDS or ((file.names.of(around.func) or callee).rpartition(".")[2] in READS)
-        if not isinstance(around, cst.Arg | cst.Element | cst.List | cst.Tuple):
+        if not isinstance(around, (cst.Arg, cst.Element, cst.List, cst.Tuple)):
             return False
     return False

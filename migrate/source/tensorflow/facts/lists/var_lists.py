@@ -69,7 +69,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     if id(node) in owners or node in members.asked:
         raise _NotSeen(node)
     members.asked.add(node)
-    if isinstance(node, cst.List | cst.Tuple):
+    if isinstance(node, (cst.List, cst.Tuple)):
         for element in node.elements:
             if isinstance(element, cst.StarredElement):
                 raise _NotSeen(node)
@@ -100,7 +100,7 @@ def _made(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, lis
     flow = flow_of(file)
     given = [value for value in flow.values(node) if not _stays_empty(file, value)]
     made = given[0].node if len(given) == 1 and isinstance(given[0], Holder) else None
-    if not isinstance(made, cst.List | cst.Tuple) or flow.may_be_changed_unseen(given[0]):
+    if not isinstance(made, (cst.List, cst.Tuple)) or flow.may_be_changed_unseen(given[0]):
         raise _NotSeen(node)
     later = [_put(file, one) for one in flow.mentions(given[0]) if not only_reads_entries(flow, one)]
     if None in later:
@@ -111,7 +111,7 @@ def _made(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, lis
 def _stays_empty(file: File, value: Value) -> bool:
     """True for a list that is made empty, and into which nothing is put."""
     flow = flow_of(file)
-    if not isinstance(value.node, cst.List | cst.Tuple) or value.node.elements or flow.may_be_changed_unseen(value):
+    if not isinstance(value.node, (cst.List, cst.Tuple)) or value.node.elements or flow.may_be_changed_unseen(value):
         return False
     return all(only_reads_entries(flow, one) for one in flow.mentions(value))
 
@@ -133,9 +133,9 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
         raise _NotSeen(node)
     for target in binders(file.tree, node):
         around = file.tree.parent(target)
-        while isinstance(around, cst.Element | cst.Tuple | cst.List):
+        while isinstance(around, (cst.Element, cst.Tuple, cst.List)):
             around = file.tree.parent(around)
-        if isinstance(around, cst.For | cst.CompFor):
+        if isinstance(around, (cst.For, cst.CompFor)):
             raise _NotSeen(node)  # a member of a list that may contain tables
     return node
 

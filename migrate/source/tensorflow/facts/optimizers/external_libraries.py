@@ -81,7 +81,7 @@ def _is_beside(file: File, call: cst.Call, creations: Sequence[cst.Call]) -> boo
     if isinstance(around, cst.Arg):
         outer = file.tree.parent(around)
         return after and isinstance(outer, cst.Call) and file.names.of(outer.func) is not None
-    return after and isinstance(around, cst.Expr | cst.BinaryOperation | cst.AugAssign)
+    return after and isinstance(around, (cst.Expr, cst.BinaryOperation, cst.AugAssign))
 
 
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
@@ -89,7 +89,7 @@ def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
     flow = flow_of(file)
     values = [value for one in reached(node, lambda one: _operands(file, one)) for value in flow.values(one)]
     inside = (part for value in values for part in reached(value, lambda one: _inside(flow, one)))
-    return any(symbol_of(root_of(value)) is not None for value in inside if isinstance(value, Member | Result))
+    return any(symbol_of(root_of(value)) is not None for value in inside if isinstance(value, (Member, Result)))
 
 
 def _inside(flow: ValueFlow, value: Value) -> list[Value]:

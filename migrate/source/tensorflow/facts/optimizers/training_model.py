@@ -91,10 +91,10 @@ def is_elsewhere(file: File, call: cst.Call) -> bool:
 
 def dense_only(arg: cst.Arg | None, tables: Container[int]) -> bool:
     """True if a `var_list` is a literal list of expressions that are not tables."""
-    if arg is None or not isinstance(arg.value, cst.List | cst.Tuple):
+    if arg is None or not isinstance(arg.value, (cst.List, cst.Tuple)):
         return False
     elements = [e.value for e in arg.value.elements]
-    plain = all(isinstance(e, cst.Name | cst.Attribute | cst.Subscript) for e in elements)
+    plain = all(isinstance(e, (cst.Name, cst.Attribute, cst.Subscript)) for e in elements)
     return plain and not any(id(e) in tables for e in elements)
 
 

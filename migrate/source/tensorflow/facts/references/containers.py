@@ -41,7 +41,7 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
 
 def _of_display(file: File, element: cst.Element) -> tuple[cst.BaseExpression, Key] | None:
     listed = file.tree.parent(element)
-    if not isinstance(listed, cst.List | cst.Tuple) or file.tree.is_target(listed):
+    if not isinstance(listed, (cst.List, cst.Tuple)) or file.tree.is_target(listed):
         return None
     starred = any(isinstance(one, cst.StarredElement) for one in listed.elements)
     return listed, None if starred else next(i for i, one in enumerate(listed.elements) if one is element)

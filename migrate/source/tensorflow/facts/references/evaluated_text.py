@@ -22,7 +22,7 @@ PLACES = cst.Name | cst.Attribute | cst.Subscript | cst.Call
 def executes(tree: Tree, node: cst.CSTNode) -> bool:
     """True for a use of `exec`, which runs statements, unlike `eval`."""
     func = node.func if isinstance(node, cst.Call) else node
-    return isinstance(func, cst.Name | cst.Attribute) and tree.qualified_names(func) == {"builtins.exec"}
+    return isinstance(func, (cst.Name, cst.Attribute)) and tree.qualified_names(func) == {"builtins.exec"}
 
 
 def evaluates_given_text(file: File, call: cst.Call) -> bool:
@@ -43,7 +43,7 @@ def _is_given(file: File, value: Value, made: cst.BaseExpression) -> bool:
     """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and similar sources."""
     if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and made.func.attr.value in COMPOSE:
         return False
-    if isinstance(value, Member | Result) and isinstance(made, cst.Attribute):
+    if isinstance(value, (Member, Result)) and isinstance(made, cst.Attribute):
         return True
     origin = root_of(value)
     if isinstance(origin, Symbol):

@@ -67,7 +67,7 @@ def note(node: cst.CSTNode, text: str) -> Adaptation:
 
 def _is_value(file: File, node: cst.CSTNode) -> bool:
     """False for a part of a longer name, and for a type annotation."""
-    return not isinstance(file.tree.parent(node), cst.Attribute | cst.Annotation)
+    return not isinstance(file.tree.parent(node), (cst.Attribute, cst.Annotation))
 
 
 def _written(file: File, named: cst.BaseExpression) -> str | None:

@@ -35,7 +35,7 @@ def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
     part = around if sliced else read
     listed = file.tree.display_with(part)
     call = file.tree.call_with(listed)
-    if call is None or not isinstance(listed, cst.List | cst.Tuple) or len(listed.elements) != 2:
+    if call is None or not isinstance(listed, (cst.List, cst.Tuple)) or len(listed.elements) != 2:
         return None
     bound = bind(call, ("values", "axis", "name")) if file.names.of(call.func) == "concat" else None
     if bound is None or "axis" not in bound or literal(bound["axis"].value) != 0:
@@ -70,5 +70,5 @@ def _is_zero_row(file: File, node: cst.BaseExpression) -> bool:
         return False
     shape = resolve(file.tree, bound["shape"].value)
     return (
-        isinstance(shape, cst.List | cst.Tuple) and len(shape.elements) == 2 and literal(shape.elements[0].value) == 1
+        isinstance(shape, (cst.List, cst.Tuple)) and len(shape.elements) == 2 and literal(shape.elements[0].value) == 1
     )

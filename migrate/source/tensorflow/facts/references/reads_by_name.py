@@ -35,7 +35,7 @@ def _outputs(file: File) -> Iterator[Read]:
                 formats = isinstance(around, cst.Call) and file.tree.contains(around.func, text)
                 if isinstance(around, cst.BinaryOperation) or (isinstance(around, cst.Call) and formats):
                     whole = around
-                elif not isinstance(around, cst.Attribute | cst.Tuple | cst.Element):
+                elif not isinstance(around, (cst.Attribute, cst.Tuple, cst.Element)):
                     break
             yield whole, whole
 

@@ -142,7 +142,7 @@ def _targets(file: File, nodes: Sequence[cst.BaseExpression]) -> list[cst.BaseEx
         around = file.tree.parent(node)
         if isinstance(around, cst.Assign):
             targets += [one.target for one in around.targets]
-        elif isinstance(around, cst.AnnAssign | cst.NamedExpr) and around.value is node:
+        elif isinstance(around, (cst.AnnAssign, cst.NamedExpr)) and around.value is node:
             targets.append(around.target)
         elif isinstance(around, cst.Element):
             targets += _places(file, around, node)
@@ -153,7 +153,7 @@ def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Itera
     """Yield the `b` of `a, b = other, node`."""
     assign = file.tree.parent(file.tree.parent(element) or element)
     for one in assign.targets if isinstance(assign, cst.Assign) else ():
-        elements = one.target.elements if isinstance(one.target, cst.Tuple | cst.List) else ()
+        elements = one.target.elements if isinstance(one.target, (cst.Tuple, cst.List)) else ()
         yield from (e.value for e in elements if assigned_value(file.tree, e.value) is node)
 
 
@@ -237,13 +237,13 @@ def _label(file: File, uses: TableValues) -> str:
         return source(uses.writes[0])
     held = holder_of(file, uses.call)
     if held is not None:
-        target = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else None
+        target = held[0] if isinstance(held[0], (cst.Name, cst.Attribute)) else None
         names = _targets(file, [held[0]]) if target is None else [target]
         text = string(held[1]) if isinstance(held[1], cst.BaseExpression) else None
         key = held[1] if isinstance(held[1], int) else f'"{text}"' if text is not None else None
         if names:
             return f"{source(names[0])}[{key}]" if key is not None else source(names[0])
-    named = [one for one in (*uses.reads, *uses.aliased) if isinstance(one, cst.Name | cst.Attribute | cst.Subscript)]
+    named = [one for one in (*uses.reads, *uses.aliased) if isinstance(one, (cst.Name, cst.Attribute, cst.Subscript))]
     if named:
         return source(named[0])
     return file.tree.excerpt(uses.call)
@@ -267,7 +267,7 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     if any(read is one for one in known.unsure):
         return
     for value in flow.values(read):
-        if value in known.values or isinstance(value, Constant | Tainted):
+        if value in known.values or isinstance(value, (Constant, Tainted)):
             continue  # the escape of its container is judged separately
         if isinstance(value, Holder) and value.kind != "list":
             continue  # nothing can be looked up in a dict or an object

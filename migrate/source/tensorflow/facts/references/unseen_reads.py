@@ -238,14 +238,14 @@ def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> 
 def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef]) -> bool | None:
     if isinstance(value, Holder):
         return value.cls is not None and any(value.cls.node is one for one in family)
-    if isinstance(value, SuperProxy | Class):
+    if isinstance(value, (SuperProxy, Class)):
         cls = value.cls if isinstance(value, SuperProxy) else value
         return any(cls.node is one for one in family)
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
         func = value.node.func
         return False if last_name(func) in PARSERS | IMPORTS or file.names.of(func) is not None else None
-    if isinstance(value, Unknown | Member):
-        settings = isinstance(node, cst.Name | cst.Attribute) and SETTINGS.fullmatch(last_name(node))
+    if isinstance(value, (Unknown, Member)):
+        settings = isinstance(node, (cst.Name, cst.Attribute)) and SETTINGS.fullmatch(last_name(node))
         return False if settings or isinstance(root_of(value), Symbol) else None
     return False
 

@@ -21,7 +21,7 @@ def steps_to(
     `label` is how the source calls it, and `holders` are the mentions of lists and dicts that hold it.
     """
     flow = flow_of(file)
-    if isinstance(node, cst.Module | cst.FunctionDef | cst.ClassDef) or not flow.knows(call):
+    if isinstance(node, (cst.Module, cst.FunctionDef, cst.ClassDef)) or not flow.knows(call):
         return ()
     mention, path = _mention(file, call, node, {id(holder) for holder in holders})
     if mention is None:

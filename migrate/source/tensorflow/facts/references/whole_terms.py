@@ -197,6 +197,6 @@ def _stands_alone(file: File, call: cst.Call) -> bool:
     around = file.tree.parent(call)
     if isinstance(around, cst.BinaryOperation):
         left = around.left is call
-        product = isinstance(around.operator, cst.Multiply | cst.Divide)
-        return isinstance(around.operator, cst.Add | cst.Subtract) or (left and product)
-    return isinstance(around, cst.Arg | cst.Assign | cst.AugAssign | cst.Return | cst.Element)
+        product = isinstance(around.operator, (cst.Multiply, cst.Divide))
+        return isinstance(around.operator, (cst.Add, cst.Subtract)) or (left and product)
+    return isinstance(around, (cst.Arg, cst.Assign, cst.AugAssign, cst.Return, cst.Element))

@@ -79,7 +79,7 @@ class GradientFlow:
 
     def kind(self, node: cst.BaseExpression) -> Contents | None:
         """Return what `node` contains, or None if the order of the variables is not known to be preserved."""
-        is_made_here, done = isinstance(node, cst.Call | cst.ListComp), len(self._log)
+        is_made_here, done = isinstance(node, (cst.Call, cst.ListComp)), len(self._log)
         contents = None if is_made_here else self._list(node)
         contents = contents or self._travelled(node) or (self._list(node) if is_made_here else None)
         if contents is not None:
@@ -138,7 +138,7 @@ class GradientFlow:
             contents = self._unpacked(node, value.part[-1])
         elif isinstance(value, Holder) and isinstance(node, cst.ListComp):
             contents = self._comprehension(node)
-        elif isinstance(value, Holder | Result) and isinstance(node, cst.Call):
+        elif isinstance(value, (Holder, Result)) and isinstance(node, cst.Call):
             contents = self._call(node)
         self._asked.discard(value)
         if contents is not None and isinstance(node, cst.BaseExpression):
@@ -291,7 +291,7 @@ def _origin(value: Value) -> object:
     """Return what identifies a list; calls of one function through several names count as one."""
     if isinstance(value, Member):
         return _origin(value.base), value.key
-    return (type(value), id(value.node), getattr(value, "part", None)) if isinstance(value, Holder | Result) else value
+    return (type(value), id(value.node), getattr(value, "part", None)) if isinstance(value, (Holder, Result)) else value
 
 
 def tuple_names(target: cst.CSTNode) -> tuple[str, str] | None:

@@ -50,7 +50,7 @@ COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth",
 def _inputs(file: File, arg: cst.Arg, tables: Owners) -> bool:
     """True for a gradient with respect to a looked-up tensor, or another name that is not a list of variables."""
     flow, value = GradientFlow(file, tables), resolve(file.tree, arg.value)
-    named = isinstance(arg.value, cst.Name | cst.Attribute) and value is not arg.value
+    named = isinstance(arg.value, (cst.Name, cst.Attribute)) and value is not arg.value
     of_tensorflow = isinstance(value, cst.Call) and file.names.of(value.func) is not None
     return named and of_tensorflow and id(arg.value) not in tables and flow.kind(arg.value) is None
 

@@ -139,7 +139,7 @@ def _loud(flow: GradientFlow, step: Step) -> Blocker | None:
 
 def _is_plain(flow: GradientFlow, node: cst.BaseExpression) -> bool:
     """True for a list of variables by its name, and for `tf.trainable_variables()`."""
-    return isinstance(node, cst.Name | cst.Attribute) or (isinstance(node, cst.Call) and flow.is_trainables(node))
+    return isinstance(node, (cst.Name, cst.Attribute)) or (isinstance(node, cst.Call) and flow.is_trainables(node))
 
 
 def _unknown(flow: GradientFlow, call: cst.Call, listed: cst.Arg | None) -> Blocker:
@@ -169,7 +169,7 @@ def _placed(file: File, step: Step, text: str) -> Blocker | None:
 
 def _is_in_class(file: File, node: cst.CSTNode) -> bool:
     """True for the body of a class, whose names are its attributes."""
-    around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.FunctionDef | cst.ClassDef)), None)
+    around = next((a for a in file.tree.ancestors(node) if isinstance(a, (cst.FunctionDef, cst.ClassDef))), None)
     return isinstance(around, cst.ClassDef)
 
 
@@ -260,12 +260,12 @@ def _is_maker(value: Value) -> bool:
     if isinstance(value, Member) and value.name != "[]":
         maker = symbol_of(value.base)
         return maker is None or any(part in f".{maker}." for part in (".layers.", ".keras."))
-    return not isinstance(value, Function | Bound | Class | Symbol | Constant)
+    return not isinstance(value, (Function, Bound, Class, Symbol, Constant))
 
 
 def may_be_zip(file: File, node: cst.BaseExpression) -> bool:
     """True for a value that may come from `zip`, whose pairs can be iterated only once."""
     flow = flow_of(file)
-    calls = [value.node for value in flow.values(node) if isinstance(value, Holder | Result)]
+    calls = [value.node for value in flow.values(node) if isinstance(value, (Holder, Result))]
     called = [one for call in calls if isinstance(call, cst.Call) for one in flow.values(call.func)]
     return any(isinstance(one, Symbol) and one.name.rpartition(".")[2] in {"zip", "izip"} for one in called)

@@ -90,7 +90,7 @@ def _contents(flow: ValueFlow, node: cst.BaseExpression) -> set[Value]:
 
     def parts(value: Value) -> list[Value]:
         found = [*flow.entries(value), *([value.base] if isinstance(value, Member) else [])]
-        if isinstance(value, Computed | Holder) and isinstance(value.node, cst.BinaryOperation):
+        if isinstance(value, (Computed, Holder)) and isinstance(value.node, cst.BinaryOperation):
             found += [one for side in (value.node.left, value.node.right) for one in flow.values(side)]
         return found
 

@@ -138,7 +138,7 @@ def _reads_variables(file: File, node: cst.BaseExpression) -> bool:
     def parts(one: cst.CSTNode) -> list[cst.CSTNode]:
         if isinstance(one, cst.Call) and method_of(one) == "initialized_value":
             return []
-        return [*one.children, *([resolve(file.tree, one)] if isinstance(one, cst.Name | cst.Attribute) else [])]
+        return [*one.children, *([resolve(file.tree, one)] if isinstance(one, (cst.Name, cst.Attribute)) else [])]
 
     every = reached(cast(cst.CSTNode, node), parts)
     return any(isinstance(one, cst.Call) and file.names.of(one.func) in READERS for one in every)

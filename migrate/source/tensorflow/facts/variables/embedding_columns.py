@@ -108,7 +108,7 @@ def _label(file: File, call: cst.Call, bound: Mapping[str, cst.Arg]) -> str:
     first = bound.get("categorical_column") or bound.get("categorical_columns")
     over: cst.BaseExpression = call if first is None else first.value
     while over is not call:
-        if isinstance(over, cst.List | cst.Tuple) and over.elements:
+        if isinstance(over, (cst.List, cst.Tuple)) and over.elements:
             over = over.elements[0].value
         elif isinstance(over, cst.Call) and over.args:
             over = over.args[0].value  # the key, or the column that is weighted
@@ -122,7 +122,7 @@ def categories(bound: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
     if "categorical_column" in bound:
         return [bound["categorical_column"].value]
     listed = bound["categorical_columns"].value if "categorical_columns" in bound else None
-    if not isinstance(listed, cst.List | cst.Tuple):
+    if not isinstance(listed, (cst.List, cst.Tuple)):
         return None
     columns = [element.value for element in listed.elements if isinstance(element, cst.Element)]
     return columns if len(columns) == len(listed.elements) else None
@@ -182,7 +182,7 @@ def _canned(file: File) -> list[cst.BaseExpression]:
     found: list[cst.BaseExpression] = []
     for node in file.names.mentions(lambda word: word in ESTIMATORS or word.endswith(KINDS)):
         name, around = file.names.of(node) or "", file.tree.parent(node)
-        part = isinstance(around, cst.Attribute | cst.Annotation)
+        part = isinstance(around, (cst.Attribute, cst.Annotation))
         if not part and (_is_canned(name) or (name in ESTIMATORS and isinstance(around, cst.Arg))):
             found.append(node)
     return found

@@ -175,7 +175,7 @@ def _other_binding(file: File, table: Table, entry: cst.CSTNode, text: str) -> B
     own = [node for node in table.references if value is not None and file.tree.contains(value, node)]
     if own and not rows:
         return blocker(entry, RULE, "bound-to-computed", text=text, shown=shown)
-    if isinstance(value, cst.Call | cst.BinaryOperation) and not _makes_variable(file, value):
+    if isinstance(value, (cst.Call, cst.BinaryOperation)) and not _makes_variable(file, value):
         return blocker(entry, RULE, "bound-to-other", text=text, shown=shown)
     return blocker(entry, RULE, "bound-again", text=text)
 

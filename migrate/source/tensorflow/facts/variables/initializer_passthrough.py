@@ -87,7 +87,7 @@ def initial_values(file: File, call: cst.Call, argument: cst.BaseExpression) -> 
     """
     if file.names.of(argument.func if isinstance(argument, cst.Call) else argument) is not None:
         return [argument]
-    moved = not file.tree.contains(call, argument) and not isinstance(argument, cst.Name | cst.Attribute)
+    moved = not file.tree.contains(call, argument) and not isinstance(argument, (cst.Name, cst.Attribute))
     if moved and not only_reads(flow_of(file), argument, accepts=_makes_initializer):
         return [argument]
     own = isinstance(argument, cst.Attribute) and self_class(file.tree, argument) is not None
@@ -102,7 +102,7 @@ def _makes_initializer(callee: Value) -> bool:
 
 def _is_number(value: Value) -> bool:
     """True for a value that merely shares a list with the initializer: using it as one would fail."""
-    return isinstance(value, Constant) and not isinstance(literal(value.node), str | None)
+    return isinstance(value, Constant) and not isinstance(literal(value.node), (str, type(None)))
 
 
 def _keep(
@@ -116,7 +116,7 @@ def _keep(
     contrib = [value for value in values if len(values) > 1 and _is_contrib(file, value)]
     for value in values:
         if literal(value) is None and default:
-            text = f"{text if isinstance(argument, cst.Name | cst.Attribute) else f'({text})'} or {default}"
+            text = f"{text if isinstance(argument, (cst.Name, cst.Attribute)) else f'({text})'} or {default}"
             notes.add(OLD_FAN)
             continue
         if any(value is one for one in contrib):
@@ -207,7 +207,7 @@ def is_unseen(file: File, node: cst.BaseExpression) -> bool:
     if isinstance(file.tree.parent(node), cst.Param):
         return not isinstance(node, cst.Name) or node.value != "None"
     plain = node.func if isinstance(node, cst.Call) else node
-    if not isinstance(plain, cst.Name | cst.Attribute) or file.names.of(plain) is not None:
+    if not isinstance(plain, (cst.Name, cst.Attribute)) or file.names.of(plain) is not None:
         return False
     origins = [root_of(value) for value in flow_of(file).values(node)]
     return any(isinstance(one, Unknown) or (isinstance(one, Symbol) and _is_foreign(one)) for one in origins)

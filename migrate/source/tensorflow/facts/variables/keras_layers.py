@@ -141,7 +141,7 @@ def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
     assign = file.tree.parent(call)
     targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
     targets += [assign.target] if isinstance(assign, cst.AnnAssign) else []
-    return targets[0] if len(targets) == 1 and isinstance(targets[0], cst.Name | cst.Attribute) else None
+    return targets[0] if len(targets) == 1 and isinstance(targets[0], (cst.Name, cst.Attribute)) else None
 
 
 def _mentions(file: File, layer: Layer, target: cst.Name | cst.Attribute | None) -> list[cst.BaseExpression]:
@@ -199,7 +199,7 @@ def _is_penalty(value: Value) -> bool | None:
         return text in PENALTIES
     name = symbol_of(value)
     if name is None:
-        return False if isinstance(value, Function | Class) else None
+        return False if isinstance(value, (Function, Class)) else None
     return "regularizers." in name and name.rpartition(".")[2] in PENALTIES
 
 

@@ -95,4 +95,4 @@ def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
         return not around.star and isinstance(call, cst.Call) and file.names.of(call.func) in COMPUTING - _NAMING
     formats = isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Modulo)
     own = isinstance(around, cst.Subscript) and around.value is read
-    return own or (not formats and isinstance(around, cst.BinaryOperation | cst.UnaryOperation))
+    return own or (not formats and isinstance(around, (cst.BinaryOperation, cst.UnaryOperation)))

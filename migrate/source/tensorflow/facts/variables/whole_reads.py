@@ -92,7 +92,7 @@ def may_be_number(file: File, node: cst.BaseExpression) -> bool:
 def outer_use(file: File, read: cst.BaseExpression) -> cst.CSTNode | None:
     """Return what is around a value, and around the lists and tuples that it is written in."""
     around = file.tree.parent(read)
-    while isinstance(around, _ENTRIES | _DISPLAYS):
+    while isinstance(around, (_ENTRIES, _DISPLAYS)):
         around = file.tree.parent(around)
     return around
 
@@ -129,7 +129,7 @@ def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
         name = file.names.of(call.func)
         return name not in SIZES and (name in COMPUTING or (name is not None and is_end(name)) or fetches(call))
     formats = isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Modulo)
-    return not formats and isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.Subscript | cst.Attribute)
+    return not formats and isinstance(around, (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript, cst.Attribute))
 
 
 def _is_apart(file: File, read: cst.BaseExpression) -> bool:
@@ -150,7 +150,7 @@ def _is_fetched(file: File, read: cst.BaseExpression) -> bool:
     for around in file.tree.ancestors(read):
         if isinstance(around, cst.Call):
             return fetches(around)
-        if not isinstance(around, cst.Arg | cst.Attribute | _ENTRIES | _DISPLAYS):
+        if not isinstance(around, (cst.Arg, cst.Attribute, _ENTRIES, _DISPLAYS)):
             return False
     return False
 
@@ -197,7 +197,7 @@ class FollowedValues:
         around = self.file.tree.parent(node)
         if isinstance(around, cst.Arg):
             return self._given(around)
-        if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
+        if isinstance(around, (cst.BinaryOperation, cst.UnaryOperation)):
             return self._made(around)
         if isinstance(around, cst.Subscript):
             return self._made(around) if around.value is node else None
@@ -210,9 +210,9 @@ class FollowedValues:
             return self._entry(node)
         if isinstance(around, cst.IfExp):
             return [around] if around.test is not node else []
-        if isinstance(around, cst.AugAssign | cst.Call):
+        if isinstance(around, (cst.AugAssign, cst.Call)):
             return None
-        self.ends = self.ends or isinstance(around, cst.Comparison | cst.ComparisonTarget) or self._is_kept(around)
+        self.ends = self.ends or isinstance(around, (cst.Comparison, cst.ComparisonTarget)) or self._is_kept(around)
         return [] if isinstance(around, _ENDED) or self._is_handed_on(node, node) else None
 
     def _is_kept(self, around: cst.CSTNode | None) -> bool:
