@@ -18,7 +18,7 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Tensor, mapped
-from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
+from migrate.source.paddle.model_files import STATIC, TRAINER, folder_of, texts_of
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
@@ -37,13 +37,12 @@ _OTHER_WEIGHTS, _STILL = 3, "all gradients are 0 at the first weights"
 
 def has_trainer(path: str) -> bool:
     """Return whether a path is a model's folder, or a file in one."""
-    return any((folder_of(path) / name).is_file() for name in (TRAINER, STATIC))
+    return any((_folder(path) / name).is_file() for name in (TRAINER, STATIC))
 
 
-def folder_of(path: str) -> Path:
-    """Return the folder that a path is or stands in."""
-    given = Path(path)
-    return given if given.is_dir() else given.parent
+def _folder(path: str) -> Path:
+    """Return the model's folder that a path is or stands in."""
+    return Path(path) if Path(path).is_dir() else folder_of(Path(path))
 
 
 def verify(original: str, converted: str, schema: Schema | None, settings_: Settings) -> Verification:
@@ -52,7 +51,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     Raises:
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
-    first, second = folder_of(original).resolve(), folder_of(converted).resolve()
+    first, second = _folder(original).resolve(), _folder(converted).resolve()
     files = {path.relative_to(first).as_posix(): read_source(path) for path in texts_of(first)}
     trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
