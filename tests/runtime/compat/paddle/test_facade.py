@@ -132,6 +132,16 @@ for step in range(2):  # tensors of before the call, and one on the way to anoth
     own, between = paddle.grad((cube(fast) ** 3 * middle).sum(), [fast, middle], retain_graph=True)
     fast = fast - 0.01 * own
     print(own.tolist(), between.tolist(), paddle.grad(cube(middle * fast).sum(), [start, middle])[0].tolist())
+model, rates = paddle.Model(net), []
+model.prepare(optimizer, nn.MSELoss())
+for monitor in ("loss", "acc"):
+    slower = paddle.callbacks.ReduceLROnPlateau(monitor, 0.5, patience=2, verbose=0, cooldown=1, min_lr=0.02)
+    slower.set_model(model)
+    slower.on_train_begin()
+    for value in (3.0, 2.0, 2.00005, 2.0, 2.0, 2.5, 2.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0):
+        slower.on_eval_end({monitor: [value]})
+        rates.append(round(float(optimizer.get_lr()), 6))
+print(rates)
 print((net.bias == 0).tolist(), (net.weight != net.weight.numpy()).any().item(), {net.bias: 3}[net.bias])
 """
 
@@ -142,7 +152,7 @@ def test_functions_whose_shapes_depend_on_values_and_precision_are_those_of_padd
     path = tmp_path / "train.py"
     path.write_text(SAME, encoding="utf-8")
     own, stock = (_run(str(path), side).stdout.splitlines() for side in ("facade", "stock"))
-    assert own == stock and len(own) == 13
+    assert own == stock and len(own) == 14
 
 
 #: What Paddle 3 calls something -> what Paddle 2 does.
