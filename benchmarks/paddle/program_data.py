@@ -67,6 +67,17 @@ def contexts(path: Path) -> None:
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
+def behaviours(path: Path) -> None:
+    """Write lines of items, their categories, an item, its category and a label, with semicolons between."""
+    drawn = np.random.RandomState(1)
+    rows = []
+    for size in drawn.randint(3, 9, 1280):
+        items, kinds = drawn.randint(1, 300, size + 1), drawn.randint(1, 18, size + 1)
+        parts = [" ".join(map(str, values)) for values in (items[:size], kinds[:size], items[size:], kinds[size:])]
+        rows.append(";".join([*parts, str(drawn.randint(2))]))
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
 def words(path: Path, count: int = 30000) -> None:
     """Write a text of words, a few of which are frequent."""
     path.write_text(" ".join(_text(np.random.RandomState(1), count)), encoding="utf-8")
@@ -132,6 +143,6 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     maker.__name__: maker
     for maker in (
         *(movielens, ratings_csv, interactions, timed_interactions, contexts, words, lines, labelled_csv),
-        *(imdb, sentence_pairs, housing),
+        *(imdb, sentence_pairs, housing, behaviours),
     )
 }

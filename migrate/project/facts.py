@@ -63,7 +63,7 @@ def _trained(path: str, optimizer: Optimizer | None) -> _Trained:
     """
     if optimizer is None:
         return _Trained()
-    where = f"{path}: line {optimizer.line} of {TRAINER}"
+    where = f"{path}: line {optimizer.span[0]} of {TRAINER}"
     if optimizer.name not in _KINDS:
         raise MigrateError(
             f"{where}: projects support Adam and SGD, not {optimizer.name}; use one of these there, and change "

@@ -16,7 +16,7 @@ from migrate.errors import MigrateError
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.modules import imported_names, imports_of
-from migrate.source.paddle.abstract.values import Module, Refuse, Span
+from migrate.source.paddle.abstract.values import Module, Span
 from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.names import names_for
@@ -82,14 +82,10 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
         return folder.convert(path, text, siblings, inputs, options.switches, options.unbucket)
-    if not checks.defines_model(text):
-        if eager.is_of_paddle_1(text):
-            return eager.convert(path, text, options, siblings)
-        if (data := checks.static_input(text)) is not None:
-            return findings.static_graph(path, text, data)
-    if options.schema is None:
+    defines_model = checks.defines_model(text)
+    if options.schema is None or not (defines_model or eager.is_eager(text)):
         return eager.convert(path, text, options, siblings)
-    if not checks.defines_model(text):
+    if not defines_model:
         base = checks.foreign_base(text)
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
     program = follow(path, text, options.schema, siblings)
@@ -124,11 +120,7 @@ def _emit(program: Program, options: Options, makes_tables: bool) -> tuple[str, 
 def _expressions(program: Program) -> list[str]:
     if not program.schema.input.sparse:
         return []
-    try:
-        found = input_expressions(program)
-    except Refuse as reason:
-        program.run.problem_in(program.net, program.model.cls.node, str(reason))
-        return []
+    found = input_expressions(program)
     if not found and not program.run.problems:
         raise MigrateError(
             f"{program.schema.path}: `input.sparse` lists one-hot groups, but no `nn.Linear` of {program.name} reads "

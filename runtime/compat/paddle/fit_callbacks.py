@@ -208,6 +208,58 @@ class EarlyStopping(Callback):
         self.stopped_epoch += 1
 
 
+class ReduceLROnPlateau(Callback):
+    """Makes the learning rate smaller when a measured value has not become better for `patience` evaluations."""
+
+    def __init__(
+        self,
+        monitor: str = "loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: int = 1,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float = 0,
+    ) -> None:
+        """Take what is measured, and by how much the rate changes; the optimizer must have a number for a rate."""
+        if factor >= 1.0:
+            raise ValueError(f"ReduceLROnPlateau got factor={factor}: give one below 1")
+        self.monitor, self.factor, self.patience, self.verbose = monitor, factor, patience, verbose
+        self.min_delta, self.cooldown, self.min_lr = min_delta, cooldown, min_lr
+        self._larger = mode == "max" or (mode != "min" and "acc" in monitor)
+        self.epoch = 0
+        self.on_train_begin()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begin anew."""
+        self.best = -np.inf if self._larger else np.inf
+        self.cooldown_counter = self.wait = 0
+
+    def on_eval_end(self, logs: Any = None) -> None:
+        """Compare, and change the rate."""
+        optimizer = self.model._optimizer
+        if self.monitor not in (logs or {}) or not isinstance(optimizer._learning_rate, float):
+            return
+        value = float(np.asarray(logs[self.monitor]).reshape(-1)[0])
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if value > self.best + self.min_delta if self._larger else value < self.best - self.min_delta:
+            self.best, self.wait = value, 0
+        elif self.cooldown_counter <= 0:
+            self.wait += 1
+            rate = optimizer.get_lr()
+            if self.wait >= self.patience and rate > np.float32(self.min_lr):
+                optimizer.set_lr(max(rate * self.factor, self.min_lr))
+                if self.verbose > 0:
+                    print(
+                        f"\nEpoch {self.epoch + 1}: ReduceLROnPlateau: the learning rate is {optimizer.get_lr()} now."
+                    )
+                self.cooldown_counter, self.wait = self.cooldown, 0
+        self.epoch += 1
+
+
 class VisualDL(Callback):
     """Writes losses and metrics where VisualDL is installed, else nothing."""
 
@@ -260,5 +312,9 @@ def configured(
 
 #: The names of `paddle.callbacks`.
 CALLBACKS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Callback, ProgBarLogger, ModelCheckpoint, LRScheduler, EarlyStopping, VisualDL)
+    kind.__name__: kind
+    for kind in (
+        *(Callback, ProgBarLogger, ModelCheckpoint, LRScheduler, EarlyStopping),
+        *(ReduceLROnPlateau, VisualDL),
+    )
 }

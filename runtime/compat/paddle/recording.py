@@ -214,9 +214,9 @@ class _Sources:
     def _input(self, used: _Input, gradient: Any) -> None:
         if gradient is None:
             return
-        if self.wanted is not None:
+        if self.wanted is not None and used.segment is None:  # else its own segment counts it
             self._add(used.tensor, gradient)
-        elif used.leaf:
+        elif self.wanted is None and used.leaf:
             self.reached = True
             used.tensor.add_gradient(tf.convert_to_tensor(gradient))
         if used.segment is not None:

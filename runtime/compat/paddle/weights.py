@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime.compat.paddle import recording
@@ -26,6 +27,8 @@ _OF_TENSORS = (
 _IN_PLACE = ("copy_", "fill_", "normal_", "uniform_", "zero_")
 #: What reads the values of a weight, without gradients.
 _VALUES = ("numpy", "detach", "tolist", "item", "__array__")
+#: What the elements of a weight are compared with.
+_NUMBERS = (Tensor, tf.Tensor, np.ndarray, np.generic, bool, int, float)
 _copies = itertools.count()
 
 
@@ -40,8 +43,7 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
     for name in _OF_TENSORS:
         yield Weight, name, _of_weight(name)
     for name, operator in OPERATORS.items():
-        if name not in ("__eq__", "__ne__"):
-            yield Weight, name, operator
+        yield Weight, name, _compared(operator) if name in ("__eq__", "__ne__") else operator
     yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
     yield Weight, "__iter__", lambda self: iter(_tensor(self))
     yield Weight, "__deepcopy__", _copied
@@ -73,6 +75,11 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
         return applied(function)(self, *positional, **named)
 
     return method
+
+
+def _compared(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return how a weight is compared with numbers; two weights are the same one or not, as lists of them ask."""
+    return lambda self, other: operator(self, other) if isinstance(other, _NUMBERS) else NotImplemented
 
 
 def _in_place(name: str) -> Callable[..., Any]:

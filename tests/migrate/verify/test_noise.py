@@ -145,6 +145,27 @@ def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkey
     assert len(seen) == 3 and [c.verdict for c in last.comparisons] == ["differs", "differs", "equal"]
 
 
+@pytest.mark.parametrize("sure", [1, 2, 9])
+def test_what_no_ids_determine_is_compared_at_other_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sure: int
+) -> None:
+    """A sigmoid that is 1 but for the last digits leaves none of its gradient."""
+    (tmp_path / "dygraph_model.py").touch()
+
+    def measure(*arguments: Any, settles: bool = False) -> Any:
+        begun = arguments[4].seed - Settings().seed
+        if begun == sure:
+            return measured("equal", set())
+        return measured("undetermined" if settles else "differs", set() if settles else {"w"})
+
+    monkeypatch.setattr(folder, "_batches", lambda *arguments: ([[np.zeros([2, 1])]], "of the reader"))
+    monkeypatch.setattr(folder, "measure", measure)
+    found = folder.verify(str(tmp_path), str(tmp_path), None, Settings())
+    verdicts = [one.verdict for one in found.comparisons]
+    assert verdicts == (["equal", "undetermined", "undetermined", "equal"] if sure == 9 else ["equal"] * 5)
+    assert (folder._UNSURE in found.notes) == (sure < 9)
+
+
 @pytest.mark.parametrize(("enough", "size"), [(True, 32), (False, 2)])
 def test_batches_of_two_become_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enough: bool, size: int) -> None:
     """A BatchNorm of two samples leaves no gradient but rounding."""

@@ -30,25 +30,28 @@ _OVER_PADDLE = ("paddle", _PGL, "parl", "ppdet", "ppcls")
 _SUPPORTED = "a `paddle.nn.Layer` trained by `loss.backward()` and an optimizer's `step()`, or by `paddle.Model`"
 _EAGER = f"write the program as eager code: {_SUPPORTED}"
 _STATIC = "static graphs are read in the `static_model.py` of a model's folder alone"
-#: What a name begins with -> what it belongs to, and what to do; one finding of each in a file.
+_PARTS = f"{_EAGER}; or move the parts of its graph to `create_feeds`, `net` and `create_optimizer` of a "
+_PARTS += "`static_model.py` beside `config.yaml` and a reader, and convert the folder"
+#: What a name begins with -> what it belongs to, and what to do; one finding of each in a file, the first that fits.
 _KINDS = {
     "paddle.fluid": ("`fluid` is the interface of Paddle 1, which Paddle itself has given up", _EAGER),
     "paddle.v2": ("`v2` is the interface of Paddle before 1.0, which Paddle itself has given up", _EAGER),
-    "paddle.enable_static": (_STATIC, _EAGER),
+    "paddle.enable_static": (_STATIC, _PARTS),
+    "paddle.static.data": (_STATIC, _PARTS),
     "paddle.static": (_STATIC, f"{_EAGER}; export a model with `paddle.jit.save`"),
     "paddle.vision": (
         "the façade has models of ids and texts, not of pictures",
         "prepare pictures with NumPy, and write the layers with `paddle.nn`",
     ),
 }
-#: Kinds of programs: the file stays wherever it uses such a name.
-_WHOLE = ("paddle.fluid", "paddle.v2", "paddle.enable_static")
+#: Kinds of programs: the file stays wherever it uses such a name, and nothing else is said of it.
+_WHOLE = ("paddle.fluid", "paddle.v2", "paddle.enable_static", "paddle.static.data")
 _OTHERWISE = f"compute it with other functions of Paddle or with NumPy, or leave it out: supported is {_SUPPORTED}"
 
 
-def is_of_paddle_1(text: str) -> bool:
-    """Whether a file uses an interface that Paddle has given up."""
-    return _has_any_of(ast.parse(text), _WHOLE[:2])
+def is_eager(text: str) -> bool:
+    """Whether a file uses neither static graphs nor an interface that Paddle has given up."""
+    return not _has_any_of(ast.parse(text), _WHOLE)
 
 
 def of_graphs(path: str, text: str, siblings: Mapping[str, str]) -> SourceResult | None:
@@ -221,8 +224,10 @@ def _lacking(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
     One that the file reads when it runs leaves it unchanged; one in a function or a branch is a sentence of the façade
     where the program comes there.
     """
-    reported = set()
-    for name, use in missing(tree).items():
+    reported, lacked = set(), missing(tree)
+    of_graphs = [name for name in lacked if f"{name}.".startswith(tuple(f"{kind}." for kind in _WHOLE))]
+    for name in of_graphs[:1] or lacked:
+        use = lacked[name]
         kind = next((start for start in _KINDS if f"{name}.".startswith(f"{start}.")), name)
         if kind in reported:
             continue

@@ -31,7 +31,6 @@ _PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith
     LINEAR.name,
     "paddle.nn.Identity",
 }
-_STATIC_INPUTS = {"paddle.static.data"}
 _RANDOM = {op.name for op in creation.DRAWN}
 #: Arguments of `ParamAttr` that change how a parameter trains -> their defaults.
 _TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_model_average": True, "need_clip": True}
@@ -43,15 +42,6 @@ def defines_model(text: str) -> bool:
     names = imported_names(tree.body)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return any(_dotted(base, names) == registry.LAYER for node in classes for base in node.bases)
-
-
-def static_input(text: str) -> ast.Call | None:
-    """Return the first call that makes an input of a static graph, which is a model without a class; or None."""
-    tree = ast.parse(text)
-    names = imported_names(imports_of(tree))
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    found = (node for node in calls if _dotted(node.func, names) in _STATIC_INPUTS)
-    return min(found, key=lambda node: node.lineno, default=None)
 
 
 def _dotted(node: ast.AST, names: Mapping[str, str]) -> str:

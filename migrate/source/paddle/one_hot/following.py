@@ -124,7 +124,7 @@ class _Following(Program):
         result, function = self._result(name, *arguments), self.method(name)
         if name == CREATE_OPTIMIZER and function is not None:
             weights = [weight for _, layer in named_layers(self.model) for weight in layer.weights.values()]
-            self.trained_by = optimizer_of(self.module, self.run.optimizers.get(id(result)), weights, function.node)
+            self.trained_by = optimizer_of(self.run.optimizers.get(id(result)), weights, function.node.lineno)
         return None if name == CREATE_OPTIMIZER else result
 
     def _result(self, name: str, *arguments: Value) -> Value:

@@ -15,7 +15,6 @@ from migrate.source.paddle.abstract.values import (
     Instance,
     Layer,
     Module,
-    Refuse,
     Tensor,
     Value,
 )
@@ -107,11 +106,7 @@ def input_expressions(program: Program) -> list[str]:
     }
     search = _Search({id(layer) for layer in program.input_linears}, spare, program.written)
     search.visit("self", program.model)
-    if search.wanted:
-        missing = next(layer for layer in program.input_linears if id(layer) in search.wanted)
-        raise Refuse(
-            f"the layer created at line {missing.span[0]} reads the input; assign it to an attribute of the model"
-        )
+    assert program.run.problems or not search.wanted, "a layer that reads the input is registered, or a problem"
     program.columns = [layer for _, layers in search.found for layer in layers]
     return [expression for expression, _ in search.found]
 

@@ -69,7 +69,7 @@ class Watched(Machine):
     outputs: dict[int, tuple[Tensor, int]] = field(default_factory=dict)  #: id -> output of the model, its index
     #: id of a tensor -> where it is computed
     origins: dict[int, tuple[Value, Module, ast.AST]] = field(default_factory=dict)
-    optimizers: dict[int, Made] = field(default_factory=dict)
+    optimizers: dict[int, tuple[Described, Span]] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
 
     @contextlib.contextmanager
@@ -115,7 +115,7 @@ class Watched(Machine):
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
-        of_model = isinstance(callee, Method) and isinstance(callee.receiver, (Weight, LayerValue))
+        of_model = isinstance(callee, Method) and isinstance(callee.receiver, Weight | LayerValue)
         if not self.following:
             if of_model and callee.name in _READS:
                 raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
@@ -126,7 +126,7 @@ class Watched(Machine):
             return self._passed(node, [*positional, *keywords.values()])
         if isinstance(callee, Function) and callee.node is self.loss_node:
             return self._lost(node, callee, positional, keywords)
-        if isinstance(callee, Api) and is_class(callee.name):
+        if isinstance(callee, Api) and callee.name.startswith(_MODULE) and callee.name.count(".") == 2:
             return self._optimizer(node, callee.name, positional, keywords)
         if of_model and callee.name in _CHANGES:
             raise Refuse(f"`.{callee.name}` changes which parameters are trained, or how they begin; {_KEPT}")
@@ -198,11 +198,11 @@ class Watched(Machine):
         self.inputs += [(value, self.frame.module, node) for value in given]
         outputs = [replace(item, sources=()) for item in self.listed()]
         self.outputs |= {id(item): (item, index) for index, item in enumerate(outputs)}
-        return outputs if isinstance(self.returned, (list, tuple)) else outputs[0]
+        return outputs if isinstance(self.returned, list | tuple) else outputs[0]
 
     def listed(self) -> list[Tensor]:
         """Return the outputs of the model."""
-        return list(self.returned) if isinstance(self.returned, (list, tuple)) else [self.returned]
+        return list(self.returned) if isinstance(self.returned, list | tuple) else [self.returned]
 
     def _lost(self, node: ast.AST, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute the loss of outputs and labels; these are what the module gives them: columns of numbers."""
@@ -221,14 +221,17 @@ class Watched(Machine):
         return result
 
     def _as_given(self, function: Function, name: str, value: Value) -> Value:
-        if not isinstance(value, (Item, Unknown)):
+        if not isinstance(value, Item | Unknown):
             return value
         return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 
     def _optimizer(self, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        made = optimizer_made(name, positional, keywords, node)
-        self.optimizers[id(made.value)] = made
-        return made.value
+        """Return an optimizer with its arguments by name; one at an unknown position is named by it, e.g. `#4`."""
+        names = list(DESCRIBED[name].parameters) if name in DESCRIBED else ["learning_rate"]
+        given = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
+        made = Described(name, given | keywords)
+        self.optimizers[id(made)] = made, self.place(node)[1]
+        return made
 
 
 def _called(cls: Class) -> ast.AST:
@@ -244,7 +247,7 @@ def _spelled(node: ast.AST, order: list[str]) -> dict[str, str]:
 
 
 def _tensors(value: Value) -> list[Value]:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list | tuple):
         return [leaf for item in value for leaf in _tensors(item)]
     return [value]
 
@@ -252,7 +255,7 @@ def _tensors(value: Value) -> list[Value]:
 def scope_at(module: Module, line: int) -> str:
     """Return the qualified name of the innermost method, function or class around a line of a file."""
     for node in module.tree.body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.lineno <= line <= (node.end_lineno or 0):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
             methods = [
                 item for item in node.body if isinstance(node, ast.ClassDef) and isinstance(item, ast.FunctionDef)
             ]
@@ -262,9 +265,6 @@ def scope_at(module: Module, line: int) -> str:
 
 
 _MODULE = "paddle.optimizer."
-#: Classes with a weight decay by default.
-_DECAYING = {"AdamW": "weight_decay=0.01", "Lamb": "lamb_weight_decay=0.01"}
-_LABELS = frozenset({"name", "parameters"})
 
 
 @dataclass(frozen=True)
@@ -274,69 +274,34 @@ class Optimizer:
     name: str  #: Paddle's class, e.g. `Adam`; empty if unknown
     arguments: dict[str, Value]  #: numbers and flags that are not None
     beyond: tuple[str, ...]  #: other settings, as in the source
-    text: str
-    line: int
-    end_line: int
+    span: Span  #: of the call that makes it; empty, at the function, if unknown
 
 
-@dataclass(frozen=True, eq=False)
-class Made:
-    """A call that makes an optimizer, with the arguments that are given."""
-
-    value: Described
-    node: ast.AST
-
-
-def is_class(name: str) -> bool:
-    """Return whether a dotted name is that of an optimizer's class."""
-    rest = name.removeprefix(_MODULE)
-    return name.startswith(_MODULE) and "." not in rest
-
-
-def optimizer_made(name: str, positional: list[Value], keywords: dict[str, Value], node: ast.AST) -> Made:
-    """Return an optimizer with its arguments by name; one at an unknown position is named by it, e.g. `#4`."""
-    names = list(DESCRIBED[name].parameters) if name in DESCRIBED else ["learning_rate"]
-    given = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
-    return Made(Described(name, given | keywords), node)
-
-
-def optimizer_of(module: Module, found: Made | None, parameters: Iterable[Value], node: ast.AST) -> Optimizer:
+def optimizer_of(call: tuple[Described, Span] | None, parameters: Iterable[Value], line: int) -> Optimizer:
     """Return the optimizer that `create_optimizer` returns.
 
     Args:
-        module: the trainer's file.
-        found: what the function returns; None if that is no optimizer.
+        call: what the function returns, and where it is made; None if that is no optimizer.
         parameters: all of the model's parameters.
-        node: the function.
+        line: that of the function.
     """
-    at = found.node if found is not None else node
-    first = getattr(at, "lineno", 1)
-    place = (first, getattr(at, "end_lineno", first) if found is not None else first)
-    if found is None:
-        return Optimizer("", {}, ("`create_optimizer` does not return a single Paddle optimizer",), "", *place)
-    every = found.value.arguments
-    given = {name: value for name, value in every.items() if name not in _LABELS and value is not None}
-    beyond = [_told(name, value) for name, value in given.items() if not _is_number(value)]
-    trained = every.get("parameters")
-    if not isinstance(trained, (list, tuple)) or {id(one) for one in trained} != {id(one) for one in parameters}:
+    if call is None:
+        message = "`create_optimizer` does not return a single Paddle optimizer"
+        return Optimizer("", {}, (message,), (line, 0, line, 0))
+    made, span = call
+    spec = DESCRIBED[made.name].parameters if made.name in DESCRIBED else {}
+    every = {**{key: default for key, default in spec.items() if key.endswith("weight_decay")}, **made.arguments}
+    given = {name: one for name, one in every.items() if name not in {"name", "parameters"} and one is not None}
+    numbers = {name: one for name, one in given.items() if isinstance(one, bool | int | float)}
+    plain = numbers.keys() - {name for name, one in given.items() if name.endswith("weight_decay") and one}
+    beyond = [_told(name, one) for name, one in given.items() if name not in plain or name.startswith("#")]
+    trained = made.arguments.get("parameters")
+    if not isinstance(trained, list | tuple) or {id(one) for one in trained} != {id(one) for one in parameters}:
         beyond.append("it does not train all of `parameters()`")
-    numbers = {name: value for name, value in given.items() if _is_number(value)}
-    decays = {name for name, value in numbers.items() if value and name.endswith("weight_decay")}
-    beyond += [f"{name}={value!r}" for name, value in numbers.items() if name in decays or name.startswith("#")]
-    kind = found.value.name.removeprefix(_MODULE)
-    by_default = _DECAYING.get(kind, "")
-    if by_default and by_default.partition("=")[0] not in every:
-        beyond.append(f"{by_default} by default")
-    return Optimizer(kind, numbers, tuple(beyond), ast.get_source_segment(module.text, at) or "", *place)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (bool, int, float))
+    return Optimizer(made.name.removeprefix(_MODULE), numbers, tuple(beyond), span)
 
 
 def _told(name: str, value: Value) -> str:
     if isinstance(value, Described):
         return f"{name}={value.name.removeprefix('paddle.')}"
-    if not is_plain(value):
-        return f"`{name}`, which is computed"
-    return f"{name}={value!r}"
+    return f"{name}={value!r}" if is_plain(value) else f"`{name}`, which is computed"

@@ -10,13 +10,20 @@ from dataclasses import replace
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.run import Problem
-from migrate.source.paddle.abstract.values import Class, Described, Layer, Span, Value
-from migrate.source.paddle.model_files import STATIC, TRAINER
+from migrate.source.paddle.abstract.values import Class, Layer, Span
+from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scope_at
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report.folder_findings import KIND, applied, table_record, unsupported
+from migrate.source.paddle.report.folder_findings import (
+    KIND,
+    File,
+    applied,
+    initializer_text,
+    table_record,
+    unsupported,
+)
 from migrate.targets.base import Target
 from migrate.targets.switches import Switches
 
@@ -25,17 +32,7 @@ def no_model(path: str, text: str) -> SourceResult:
     """Return the result for a Paddle file without a model, such as a trainer, for which nothing is left to do."""
     message = "no class of this file derives from `nn.Layer` by name, so it is left unchanged"
     reason = f"besides models, only the `{TRAINER}` of a folder, what it imports and its reader are read"
-    return _left(text, "paddle-no-model", State.NOTED, Location(path, 1, 1), message, reason)
-
-
-def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
-    """Return the result for a file that builds a static graph, but is no trainer of a folder; `node` makes an input."""
-    message = f"this file builds a static graph of its own from `{ast.unparse(node.func)}`"
-    reason = f"a static graph is read from the methods of the `StaticModel` in a folder's `{STATIC}`"
-    action = f"move its parts to `create_feeds`, `net` and `create_optimizer` in a `{STATIC}` beside `config.yaml` "
-    action += "and a reader, and convert the folder"
-    where = Location(path, node.lineno, node.lineno)
-    return _left(text, "paddle-unsupported", State.UNSUPPORTED, where, message, reason, action)
+    return File(path, "", text).left("paddle-no-model", State.NOTED, message, reason)
 
 
 def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
@@ -44,24 +41,14 @@ def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
     message = f"`{node.name}` derives from `{bases}`, which this file neither defines nor imports by name"
     reason = "only models whose file shows that they derive from `nn.Layer` are converted"
     action = "import `paddle.nn` by name at the top of the file, and define the base class in the file"
-    where = Location(path, node.lineno, node.lineno, node.name)
-    return _left(text, "paddle-foreign-base", State.UNSUPPORTED, where, message, reason, action)
+    texts = message, reason, action
+    return File(path, "", text).left("paddle-foreign-base", State.UNSUPPORTED, *texts, node.lineno, node.name)
 
 
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """Return the result for a file that is not valid Python."""
     message = f"line {line} is not valid Python ({problem})"
-    return _left(text, "paddle-syntax", State.FAILED, Location(path, line, line), message, "", "correct the line")
-
-
-def _left(
-    text: str, rule: str, state: State, where: Location, message: str, reason: str = "", action: str = ""
-) -> SourceResult:
-    """Return the result for a file that is left unchanged because of a line."""
-    lines = text.splitlines()
-    before = lines[where.line - 1].strip() if where.line <= len(lines) and state is not State.NOTED else ""
-    finding = Finding(rule, "file", state, where, message, reason, action, before=before)
-    return SourceResult(where.path, KIND, text, text, (finding,))
+    return File(path, "", text).left("paddle-syntax", State.FAILED, message, "", "correct the line", line)
 
 
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
@@ -156,19 +143,10 @@ def _layer_reason(made: list[Layer]) -> str:
 def _table(program: Program) -> TableRecord:
     layers = program.input_linears
     first = layers[0].span
-    kinds = sorted({_initializer_text(layer.arguments.get("weight_attr")) for layer in layers})
+    kinds = sorted({initializer_text(layer.arguments.get("weight_attr")) for layer in layers})
     lookups = tuple(_place(program, span) for span in dict.fromkeys(layer.span for layer in layers))
     rows, start = program.schema.input.rows, ", ".join(kinds)
     return table_record("embedding", _place(program, first), rows, program.emb_dim, start, lookups=lookups)
-
-
-def _initializer_text(value: Value) -> str:
-    if isinstance(value, Described) and value.name == "paddle.ParamAttr":
-        value = value.arguments.get("initializer")
-    if not isinstance(value, Described):
-        return "XavierUniform()"
-    given = ", ".join(f"{key}={item!r}" for key, item in value.arguments.items() if key != "name" and item is not None)
-    return f"{value.name.rpartition('.')[2]}({given})"
 
 
 def _table_finding(program: Program, record: TableRecord) -> Finding:
@@ -205,10 +183,19 @@ def _optimizer(program: Program) -> Iterator[Finding]:
     told = f"`paddle.optimizer.{made.name}({numbers})`" if made.name else "`create_optimizer`"
     beyond = "; ".join(made.beyond)
     state, action = (State.SUGGESTED, "implement these in your training step") if beyond else (State.NOTED, "")
-    where = Location(_beside(program.shown, TRAINER), made.line, made.end_line, "create_optimizer")
+    where = Location(_beside(program.shown, TRAINER), made.span[0], made.span[2], "create_optimizer")
     message = f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else "")
     reason = "the converted module has no training step, only a loss"
-    yield Finding("paddle-optimizer", "optimizer", state, where, message, reason, action, before=made.text)
+    yield Finding(
+        "paddle-optimizer",
+        "optimizer",
+        state,
+        where,
+        message,
+        reason,
+        action,
+        before=_source(program.module.lines, made.span),
+    )
 
 
 def added(result: SourceResult, target: Target, switches: Switches) -> SourceResult:

@@ -37,10 +37,12 @@ class File:
         return Location(self.path, 1, len(self.text.splitlines()) or 1)
 
     def left(
-        self, rule: str, state: State, message: str, reason: str = "", action: str = "", before: str = ""
+        self, rule: str, state: State, message: str, reason: str = "", action: str = "", line: int = 0, scope: str = ""
     ) -> SourceResult:
-        """Return the result for the file unchanged, with one finding."""
-        finding = Finding(rule, "file", state, self.whole, message, reason, action, before=before)
+        """Return the result for the file unchanged, with one finding: about all of it, or about a line."""
+        where = Location(self.path, line, line, scope) if line else self.whole
+        before = "".join(self.text.splitlines()[line - 1 : line]).strip() if line else ""
+        finding = Finding(rule, "file", state, where, message, reason, action, before=before)
         return SourceResult(self.path, KIND, self.text, self.text, (finding,))
 
 
@@ -92,7 +94,8 @@ def replaced(file: File, problems: Sequence[Problem]) -> SourceResult:
     message = f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}"
     reason = f"{STATIC} has no such construct, and is converted"
     action = f"train with {STATIC}, or rewrite the line with supported calls"
-    return file.left("paddle-unsupported", State.SUGGESTED, message, reason, action, first.source)
+    result = file.left("paddle-unsupported", State.SUGGESTED, message, reason, action)
+    return replace(result, findings=(replace(result.findings[0], before=first.source),))
 
 
 def unsupported(path: str, problem: Problem, runs: bool = False) -> Finding:
@@ -214,15 +217,21 @@ def _record(path: str, one: Embedding, program: Program, switches: Switches, fre
     rows, dim = one.layer.weights["weight"].shape or ("", "")
     is_freed = _is_freed(one, freed)
     is_other = is_freed or bool(table_rules.words(switches))
-    record = table_record(one.path or "embedding", _at(path, one.layer.span), rows, dim, _initializer(one))
+    start = initializer_text(one.layer.arguments.get("weight_attr"))
+    record = table_record(one.path or "embedding", _at(path, one.layer.span), rows, dim, start)
     record = replace(record, optimizer=_short(program.optimizer))
     record = replace(record, growth="free", base_buckets=str(rows)) if is_freed else record
     return replace(record, applicability=Applicability.CHANGES_VALUES) if is_other else record
 
 
-def _initializer(one: Embedding) -> str:
-    attr = one.layer.arguments.get("weight_attr")
-    return _short(attr.arguments.get("initializer", attr) if isinstance(attr, Described) else attr) or "XavierUniform"
+def initializer_text(value: Value) -> str:
+    """Return the initializer that the attribute of a parameter gives, with its arguments."""
+    if isinstance(value, Described) and value.name == "paddle.ParamAttr":
+        value = value.arguments.get("initializer")
+    if not isinstance(value, Described):
+        return "XavierUniform()"
+    given = ", ".join(f"{key}={item!r}" for key, item in value.arguments.items() if key != "name" and item is not None)
+    return f"{_short(value)}({given})"
 
 
 def _short(value: Value) -> str:
@@ -316,10 +325,8 @@ def _rows_records(path: str, name: str, program: Program, optimizer: str) -> Ite
     """Yield each table that a file makes, once."""
     for one in {one.name or one.place: one for one in reversed(list(_places(program, name)))}.values():
         rows, dim = one.arguments["size"]
-        attr = one.arguments["param_attr"]
-        start = attr.arguments.get("initializer") if isinstance(attr, Described) else None
-        drawn = _short(start) or "XavierUniform"
-        yield table_record(one.name or "embedding", _at(path, one.place[1]), rows, dim, drawn, optimizer=optimizer)
+        start = initializer_text(one.arguments["param_attr"])
+        yield table_record(one.name or "embedding", _at(path, one.place[1]), rows, dim, start, optimizer=optimizer)
 
 
 def _places(program: Program, name: str) -> Iterable[Any]:

@@ -18,7 +18,7 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Tensor, mapped
-from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
+from migrate.source.paddle.model_files import STATIC, TRAINER, folder_of, texts_of
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import compare, workers
 from migrate.verify.comparer import Comparer
@@ -32,18 +32,20 @@ _BATCHES = "migrate.verify.paddle.batches"
 #: A BatchNorm of few samples leaves nothing of a gradient but rounding: two of them become 1 and -1, whatever they are.
 _SAMPLES = 32
 #: A loss with a margin may be 0 for all samples at some weights; so many others are tried before samples are drawn.
+#: A sigmoid that is 1 but for the last digits leaves none of its gradient; at others it may not be.
 _OTHER_WEIGHTS, _STILL = 3, "all gradients are 0 at the first weights"
+_UNSURE = "other ids do not determine these gradients at the first weights either: the programs are compared at others"
+_NONE = "all gradients are 0 or rounding on these batches, so that steps show nothing"
 
 
 def has_trainer(path: str) -> bool:
     """Return whether a path is a model's folder, or a file in one."""
-    return any((folder_of(path) / name).is_file() for name in (TRAINER, STATIC))
+    return any((_folder(path) / name).is_file() for name in (TRAINER, STATIC))
 
 
-def folder_of(path: str) -> Path:
-    """Return the folder that a path is or stands in."""
-    given = Path(path)
-    return given if given.is_dir() else given.parent
+def _folder(path: str) -> Path:
+    """Return the model's folder that a path is or stands in."""
+    return Path(path) if Path(path).is_dir() else folder_of(Path(path))
 
 
 def verify(original: str, converted: str, schema: Schema | None, settings_: Settings) -> Verification:
@@ -52,7 +54,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     Raises:
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
-    first, second = folder_of(original).resolve(), folder_of(converted).resolve()
+    first, second = _folder(original).resolve(), _folder(converted).resolve()
     files = {path.relative_to(first).as_posix(): read_source(path) for path in texts_of(first)}
     trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
@@ -63,6 +65,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         static = measure(str(first), str(second), config, batches, settings_, static=True)
         return Verification(original, converted, tuple(static.comparisons()), (told, *static.notes), static.memory())
     batches, told = _batches(first, files, config, schema, settings_)
+    others = (replace(settings_, seed=settings_.seed + number) for number in range(1, 1 + _OTHER_WEIGHTS))
+    elsewhere = (measure(str(first), str(second), config, batches, other) for other in others)
     pair = measure(str(first), str(second), config, batches, settings_)
     comparisons, notes, trains = list(pair.comparisons()), [told, *pair.notes], pair.trains()
     unsure = pair.undetermined()
@@ -81,30 +85,30 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             f"other ids, up to {IDS}, in batches of {_size(wide)}",
             *again.notes,
         ]
+        if any(one.verdict == "undetermined" for one in again.comparisons()):
+            for sure in itertools.islice((one for one in elsewhere if not one.undetermined()), 1):
+                comparisons = [one for one in comparisons if one.verdict != "undetermined"] + [*sure.comparisons()]
+                notes += [_UNSURE, *sure.notes]
     if not trains:
-        others = (replace(settings_, seed=settings_.seed + number) for number in range(1, 1 + _OTHER_WEIGHTS))
-        pairs = (measure(str(first), str(second), config, batches, other) for other in others)
-        for again in itertools.islice((pair for pair in pairs if pair.trains()), 1):
+        for again in itertools.islice((one for one in elsewhere if one.trains()), 1):
             trains = True
             comparisons += again.comparisons()
             notes += [f"{_STILL}: the programs are compared at others, too", *again.notes]
     if not trains:
         size = max(_SAMPLES, _size(config))
-        none = "all gradients are 0 or rounding on these batches, so that steps show nothing"
         try:
             more = _drawn(first, files, schema, size, settings_)
         except MigrateError as error:
-            raise MigrateError(f"{none}, and others cannot be drawn: {error}") from error
-        wide = config | {"runner.train_batch_size": size}
-        again = measure(str(first), str(second), wide, more, settings_, settles=True)
+            raise MigrateError(f"{_NONE}, and others cannot be drawn: {error}") from error
+        again = measure(
+            str(first), str(second), config | {"runner.train_batch_size": size}, more, settings_, settles=True
+        )
         comparisons += again.comparisons()
+        notes.append(f"{_NONE}: the programs are compared on drawn batches of {size} samples, too")
         if not again.trains():  # nothing is proven
             comparisons.append(compare.compare("gradient", "all weights", np.zeros(1), np.zeros(1), kind="gradient"))
-        notes += [
-            f"{none}: the programs are compared on drawn batches of {size} samples, too"
-            + ("" if again.trains() else ", where they are so again"),
-            *again.notes,
-        ]
+            notes[-1] += ", where they are so again"
+        notes += again.notes
     return Verification(original, converted, tuple(comparisons), tuple(notes), pair.memory())
 
 

@@ -124,6 +124,25 @@ large = paddle.to_tensor([[0.5, -2.0, 1.0]], stop_gradient=False)
 for order in (1, 2, 3.0, float("inf")):
     paddle.nn.functional.normalize(large, order, axis=1, epsilon=0.75)[0, 0].backward()
 print([round(part, 4) for part in large.grad[0].tolist()])
+cube = nn.Sequential(nn.Linear(1, 1, nn.initializer.Constant(3.0), False))
+start = paddle.ones([2, 1]) * 1.0
+start.stop_gradient = False
+fast, middle = start.clone(), start * 2
+for step in range(2):  # tensors of before the call, and one on the way to another
+    own, between = paddle.grad((cube(fast) ** 3 * middle).sum(), [fast, middle], retain_graph=True)
+    fast = fast - 0.01 * own
+    print(own.tolist(), between.tolist(), paddle.grad(cube(middle * fast).sum(), [start, middle])[0].tolist())
+model, rates = paddle.Model(net), []
+model.prepare(optimizer, nn.MSELoss())
+for monitor in ("loss", "acc"):
+    slower = paddle.callbacks.ReduceLROnPlateau(monitor, 0.5, patience=2, verbose=0, cooldown=1, min_lr=0.02)
+    slower.set_model(model)
+    slower.on_train_begin()
+    for value in (3.0, 2.0, 2.00005, 2.0, 2.0, 2.5, 2.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0):
+        slower.on_eval_end({monitor: [value]})
+        rates.append(round(float(optimizer.get_lr()), 6))
+print(rates)
+print((net.bias == 0).tolist(), (net.weight != net.weight.numpy()).any().item(), {net.bias: 3}[net.bias])
 """
 
 
@@ -133,7 +152,7 @@ def test_functions_whose_shapes_depend_on_values_and_precision_are_those_of_padd
     path = tmp_path / "train.py"
     path.write_text(SAME, encoding="utf-8")
     own, stock = (_run(str(path), side).stdout.splitlines() for side in ("facade", "stock"))
-    assert own == stock and len(own) == 10
+    assert own == stock and len(own) == 14
 
 
 #: What Paddle 3 calls something -> what Paddle 2 does.
