@@ -115,7 +115,7 @@ class Watched(Machine):
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
-        of_model = isinstance(callee, Method) and isinstance(callee.receiver, Weight | LayerValue)
+        of_model = isinstance(callee, Method) and isinstance(callee.receiver, (Weight, LayerValue))
         if not self.following:
             if of_model and callee.name in _READS:
                 raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
@@ -198,11 +198,11 @@ class Watched(Machine):
         self.inputs += [(value, self.frame.module, node) for value in given]
         outputs = [replace(item, sources=()) for item in self.listed()]
         self.outputs |= {id(item): (item, index) for index, item in enumerate(outputs)}
-        return outputs if isinstance(self.returned, list | tuple) else outputs[0]
+        return outputs if isinstance(self.returned, (list, tuple)) else outputs[0]
 
     def listed(self) -> list[Tensor]:
         """Return the outputs of the model."""
-        return list(self.returned) if isinstance(self.returned, list | tuple) else [self.returned]
+        return list(self.returned) if isinstance(self.returned, (list, tuple)) else [self.returned]
 
     def _lost(self, node: ast.AST, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Execute the loss of outputs and labels; these are what the module gives them: columns of numbers."""
@@ -221,7 +221,7 @@ class Watched(Machine):
         return result
 
     def _as_given(self, function: Function, name: str, value: Value) -> Value:
-        if not isinstance(value, Item | Unknown):
+        if not isinstance(value, (Item, Unknown)):
             return value
         return Tensor((None, 1), "int64" if only_classes(function.node, name) else "float32", fed=True)
 
@@ -247,7 +247,7 @@ def _spelled(node: ast.AST, order: list[str]) -> dict[str, str]:
 
 
 def _tensors(value: Value) -> list[Value]:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [leaf for item in value for leaf in _tensors(item)]
     return [value]
 
@@ -255,7 +255,7 @@ def _tensors(value: Value) -> list[Value]:
 def scope_at(module: Module, line: int) -> str:
     """Return the qualified name of the innermost method, function or class around a line of a file."""
     for node in module.tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.lineno <= line <= (node.end_lineno or 0):
             methods = [
                 item for item in node.body if isinstance(node, ast.ClassDef) and isinstance(item, ast.FunctionDef)
             ]
@@ -292,11 +292,11 @@ def optimizer_of(call: tuple[Described, Span] | None, parameters: Iterable[Value
     spec = DESCRIBED[made.name].parameters if made.name in DESCRIBED else {}
     every = {**{key: default for key, default in spec.items() if key.endswith("weight_decay")}, **made.arguments}
     given = {name: one for name, one in every.items() if name not in {"name", "parameters"} and one is not None}
-    numbers = {name: one for name, one in given.items() if isinstance(one, bool | int | float)}
+    numbers = {name: one for name, one in given.items() if isinstance(one, (bool, int, float))}
     plain = numbers.keys() - {name for name, one in given.items() if name.endswith("weight_decay") and one}
     beyond = [_told(name, one) for name, one in given.items() if name not in plain or name.startswith("#")]
     trained = made.arguments.get("parameters")
-    if not isinstance(trained, list | tuple) or {id(one) for one in trained} != {id(one) for one in parameters}:
+    if not isinstance(trained, (list, tuple)) or {id(one) for one in trained} != {id(one) for one in parameters}:
         beyond.append("it does not train all of `parameters()`")
     return Optimizer(made.name.removeprefix(_MODULE), numbers, tuple(beyond), span)
 
