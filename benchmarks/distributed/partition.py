@@ -39,7 +39,7 @@ def by_op(keys: list[tf.Tensor], ranks: int) -> Any:
     """Return the message, the counts and the places of the native op."""
     tables = len(keys)
     none = [tf.zeros([0], tf.int64)] * tables
-    settings = {"owners": [-1] * tables, "distinct": [True] * tables, "widths": [0] * tables}
+    settings = {"owners": [-1] * tables, "counted": [False] * tables, "widths": [0] * tables}
     return ops().rec_partition_keys(keys, none, ranks=ranks, **settings)
 
 

@@ -43,7 +43,7 @@ def counted(ids: Ids, ranks: int, dim: int, sums: bool) -> tuple[int, int]:
         [bags] * tables,
         ranks=ranks,
         owners=[-1] * tables,
-        distinct=[True] * tables,
+        counted=[False] * tables,
         widths=[dim if sums else 0] * tables,
     )
     return 8 * int(asked.lengths.numpy()[1:].sum()), 4 * dim * int(asked.counts.numpy()[1:].sum())
