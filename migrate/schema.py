@@ -137,8 +137,8 @@ def _model(top: Section) -> ModelSpec:
 
 def _input(top: Section) -> InputSpec:
     if "input" not in top.values:
-        made = ", or the schema.yaml that `migrate dataset build` wrote" if "data" in top.values else ""
-        raise top.fail("input", f"is missing; give a mapping of `name`, `size`, `dense`, `sparse`{made}")
+        alternative = ", or the schema.yaml that `migrate dataset build` wrote" if "data" in top.values else ""
+        raise top.fail("input", f"is missing; give a mapping of `name`, `size`, `dense`, `sparse`{alternative}")
     section = Section(top.path, "input", top.values["input"], ("name", "size", "dense", "sparse"))
     dense = tuple(_range(section, i, item) for i, item in enumerate(section.items("dense", "a list of ranges", [])))
     sparse = tuple(_feature(section, i, item) for i, item in enumerate(section.items("sparse", "a list of groups", [])))

@@ -49,11 +49,11 @@ def read_inputs(top: Section) -> Batch:
     """Return the items of a batch that a schema gives; none if it has no `inputs`."""
     if "inputs" not in top.values:
         return ()
-    given = top.values["inputs"]
-    if not isinstance(given, list | dict):
-        raise top.fail("inputs", f"is {kind(given)}; give a list of items, or a mapping of names to items")
+    inputs = top.values["inputs"]
+    if not isinstance(inputs, list | dict):
+        raise top.fail("inputs", f"is {kind(inputs)}; give a list of items, or a mapping of names to items")
     left = iter(range(MAX_ITEMS))
-    return _dict(top, "inputs", given, left) if isinstance(given, dict) else _list(top, "inputs", given, left)
+    return _dict(top, "inputs", inputs, left) if isinstance(inputs, dict) else _list(top, "inputs", inputs, left)
 
 
 def _list(top: Section, where: str, items: list[object], left: Iterator[int]) -> Batch:
@@ -63,14 +63,14 @@ def _list(top: Section, where: str, items: list[object], left: Iterator[int]) ->
 
 def _dict(top: Section, where: str, items: dict[object, object], left: Iterator[int]) -> Batch:
     _check(top, where, items)
-    found = []
+    entries = []
     for name, item in items.items():
         if not isinstance(name, str):
             raise top.fail(where, f"has the name {kind(name)}; give names as text, in quotes")
         if not isinstance(item, list | dict):
             raise top.fail(f"{where}.{name}", f"is {kind(item)}; give {_EXAMPLE}")
-        found.append((name, _item(top, f"{where}.{name}", item, left)))
-    return BatchDict(tuple(found))
+        entries.append((name, _item(top, f"{where}.{name}", item, left)))
+    return BatchDict(tuple(entries))
 
 
 def _check(top: Section, where: str, items: list[object] | dict[object, object]) -> None:

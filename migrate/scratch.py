@@ -59,8 +59,8 @@ def remove_leftovers(place: Path) -> None:
     form = re.compile(rf"(?:.*\.)?migrate-(?:[a-z]+-)?([0-9]+)-{_here()}-[a-z0-9_]{{8}}(?:\.tmp)?")
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            found = form.fullmatch(entry.name)
-            if found and not _lives(int(found[1])) and _is_own(entry):
+            match = form.fullmatch(entry.name)
+            if match and not _lives(int(match[1])) and _is_own(entry):
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:

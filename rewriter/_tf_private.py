@@ -268,12 +268,12 @@ def _keep_element_specs() -> None:
     make = kind.__init__
 
     @functools.wraps(make)
-    def made(self: Any, iterator_resource: Any, *arguments: Any, **named: Any) -> None:
+    def initialize(self: Any, iterator_resource: Any, *arguments: Any, **named: Any) -> None:
         make(self, iterator_resource, *arguments, **named)
         if isinstance(iterator_resource, tf.Tensor) and hasattr(iterator_resource, "op"):
             _element_specs.setdefault(iterator_resource.graph, {})[iterator_resource.op.name] = self.element_spec
 
-    kind.__init__ = made
+    kind.__init__ = initialize
 
 
 _keep_element_specs()

@@ -53,11 +53,13 @@ def watch_sessions(wraps: Wraps, watcher: Any) -> None:
 
     def started(original: Any, self: Any, fetches: Any, feeds: Any = None) -> Any:
         watcher.before_run(self.graph, fetches)
-        more = watcher.feeds(self.graph).given(None, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked))
+        more = watcher.feeds(self.graph).additions(
+            None, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked)
+        )
         return original(self, fetches, [*(feeds or ()), *more])
 
     def continued(original: Any, self: Any, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        more = watcher.feeds(self.graph).given(None, feed_dict or {}, self.run)
+        more = watcher.feeds(self.graph).additions(None, feed_dict or {}, self.run)
         return original(self, handle, fetches, {**(feed_dict or {}), **more})
 
     def called(original: Any, self: Any, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
@@ -103,7 +105,7 @@ def watch_graphs(wraps: Wraps, watcher: Any) -> None:
     def derived(original: Any, ys: Any, xs: Any, *arguments: Any, **named: Any) -> Any:
         inputs = xs if isinstance(xs, list | tuple) else [xs]
         tensors = [one.handle if resource_variable_ops.is_resource_variable(one) else one for one in inputs]
-        tensors = [getattr(one, "_ref", lambda one=one: one)() for one in tensors]
+        tensors = [getattr(one, "_ref", lambda variable=one: variable)() for one in tensors]
         uses = [watcher.late_uses(one.graph) if isinstance(one, tf.Tensor) else None for one in tensors]
         groups = [[one] if use is None else use.sources(one) for use, one in zip(uses, tensors, strict=True)]
         gradients = iter(original(ys, [one for group in groups for one in group], *arguments, **named))

@@ -20,7 +20,7 @@ def keep_code() -> None:
     and of a module are gone by then, and the process dies.
     """
     if not _code:
-        sys.addaudithook(lambda event, given: _code.append(given[0]) if event == "exec" else None)
+        sys.addaudithook(lambda event, arguments: _code.append(arguments[0]) if event == "exec" else None)
     frame: Any = sys._getframe()
     while frame is not None:
         _code.append(frame.f_code)

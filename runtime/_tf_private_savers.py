@@ -133,10 +133,10 @@ def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Calla
     make = builder._maybe_create_saver
 
     @functools.wraps(make)
-    def made(self: Any, saver: Any = None) -> Any:
+    def create_saver(self: Any, saver: Any = None) -> Any:
         return make(self, choose(saver))
 
-    change(builder, "_maybe_create_saver", made)
+    change(builder, "_maybe_create_saver", create_saver)
 
 
 def change_exports(change: Callable[[Any], None]) -> None:

@@ -255,7 +255,7 @@ def _first_failure(tasks: Sequence[Task], goes_on: bool) -> int:
     if not failed:
         return 0
     # Report a killed task first, because it is why others fail.
-    number, code = min(failed, key=lambda one: one[1] > 0)
+    number, code = min(failed, key=lambda failure: failure[1] > 0)
     rest = f"; the other {codes.count(None)} are stopped" if None in codes and not goes_on else ""
     print(f"runtime.launch: {tasks[number].name} {_ended(code)}{rest}", file=sys.stderr, flush=True)
     _named_suspended(tasks, suspended)

@@ -103,18 +103,18 @@ def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -
     return {one.name: int(counts.get(one.name, 1)) for one in tables}
 
 
-def variables_of(tables: Sequence[TableRecord], bundle: Bundle, given: Mapping[str, str]) -> dict[str, str]:
+def variables_of(tables: Sequence[TableRecord], bundle: Bundle, chosen: Mapping[str, str]) -> dict[str, str]:
     """Return table -> its variable in a checkpoint of the original: a given one, or by its name.
 
     Raises:
         MigrateError: that of a table is not known.
     """
     shapes = {name: bundle.shapes[name] for name in own_variables(bundle) if bundle.shapes[name]}
-    free = {name: math.prod(shape[1:]) for name, shape in shapes.items() if name not in given.values()}
-    rest = {table.name: int(table.dim) if table.dim.isdigit() else 0 for table in tables if table.name not in given}
+    free = {name: math.prod(shape[1:]) for name, shape in shapes.items() if name not in chosen.values()}
+    rest = {table.name: int(table.dim) if table.dim.isdigit() else 0 for table in tables if table.name not in chosen}
     named = variables_by_name(rest, free)
     sure = {table: names[0] for table, names in named.items() if len(names) == 1}
-    sure = {**given, **{table.name: sure[table.name] for table in tables if _has_one(table) and table.name in sure}}
+    sure = {**chosen, **{table.name: sure[table.name] for table in tables if _has_one(table) and table.name in sure}}
     left = [table for table in tables if table.name not in sure]
     if left:
         near = {name: shapes[name] for name in free if name not in sure.values() and len(shapes[name]) <= 2}

@@ -62,7 +62,7 @@ def check(
     style: str,
     baseline: str | None,
     update_baseline: bool,
-    given: Given,
+    overrides: Given,
     stdin_filename: str,
     **running: Unpack[Running],
 ) -> None:
@@ -81,7 +81,7 @@ def check(
             raise MigrateError("--update-baseline writes the file of --baseline; give --baseline FILE, too")
         check_reports([baseline])
     before = known.read(baseline) if baseline is not None and not update_baseline else None
-    options = read_options(schema, given, reports)
+    options = read_options(schema, overrides, reports)
     done = convert_inputs(paths, stdin_filename, options, running, "checking")
     report = make_report(command_line(), done, "", dry=True)
     check_assumed(report, options)

@@ -171,12 +171,12 @@ def _forward(
         )
 
 
-def _say_written(new: str, given: str, old: str) -> None:
-    """Say where the checkpoint is; a `given` name that looks like a folder's is the beginning of its files' names."""
+def _say_written(new: str, target: str, old: str) -> None:
+    """Say where the checkpoint is; a `target` name that looks like a folder's is the beginning of its files' names."""
     from pathlib import Path
 
     say(f"wrote {new}")
-    if new == given and Path(new).name.isidentifier() and Path(new).name != Path(old).name:
+    if new == target and Path(new).name.isidentifier() and Path(new).name != Path(old).name:
         say(f"note: the names of its files begin with `{Path(new).name}`; for a folder of that name, give {new}/")
 
 

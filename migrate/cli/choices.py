@@ -114,7 +114,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
             "target", "assume", "exclude", "entry", "evidence", "unbucket", "select", "ignore", "rules", "allow_rules",
         )  # fmt: skip
         values = {name: arguments.pop(name) for name in names}
-        command(given=_given(**values, switches=_switches(arguments)), **arguments)
+        command(overrides=_given(**values, switches=_switches(arguments)), **arguments)
 
     for option in reversed(OPTIONS):
         wrapped = option(wrapped)
@@ -145,35 +145,35 @@ def _given(
     if entry and not entries:
         raise MigrateError("--entry: names nothing; give a file or a pattern, such as train.py")
     own = rules or None
-    given = Given(
+    overrides = Given(
         target, assume, chosen, ignored, own, allow_rules, switches, left_out, entries, parse(evidence), parse(unbucket)
     )
-    if given.select or given.ignore or given.rules:
+    if overrides.select or overrides.ignore or overrides.rules:
         from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids
 
         known = [*known_ids(), *(rule for file in rule_files(rules, allow_rules, target) for rule in rule_ids(file))]
-        check_known(given.select or (), known, "--select")
-        check_known(given.ignore or (), known, "--ignore")
-    return given
+        check_known(overrides.select or (), known, "--select")
+        check_known(overrides.ignore or (), known, "--ignore")
+    return overrides
 
 
 def _switches(arguments: dict[str, Any]) -> tuple[tuple[str, object], ...]:
     """Remove the switches from the command's arguments and return them; raises MigrateError for an invalid value."""
     from migrate.targets.switches import KEYS, read_switches
 
-    given = {key: arguments.pop(key.replace("-", "_")) for key in KEYS}
-    found = {key: value for key, value in given.items() if value is not None}
-    read_switches(found)
-    return tuple(found.items())
+    values = {key: arguments.pop(key.replace("-", "_")) for key in KEYS}
+    switches = {key: value for key, value in values.items() if value is not None}
+    read_switches(switches)
+    return tuple(switches.items())
 
 
-def rule_files(given: Sequence[str], allowed: bool | None, target: str | None = None) -> list[RuleFile]:
+def rule_files(paths: Sequence[str], allowed: bool | None, target: str | None = None) -> list[RuleFile]:
     """Return the files with custom rules: those given, else those configured for the working directory, if allowed."""
     from pathlib import Path
 
     from migrate.source.configuration.config_files import for_file
     from migrate.source.settings.options import Given, Options
 
-    wanted = Given(target=target, rules=tuple(given) or None, allow_rules=allowed)
-    return list(for_file(Path("here.py"), Options(given=wanted)).rule_files)
+    wanted = Given(target=target, rules=tuple(paths) or None, allow_rules=allowed)
+    return list(for_file(Path("here.py"), Options(overrides=wanted)).rule_files)

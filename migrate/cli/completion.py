@@ -25,7 +25,7 @@ def completion(shell: str | None) -> None:
     from migrate.cli.main import cli
 
     name = shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 - text, not a path to open
-    found = get_completion_class(name) if name in SHELLS else None
-    if found is None:
+    shell_class = get_completion_class(name) if name in SHELLS else None
+    if shell_class is None:
         raise MigrateError(f"{name or 'the shell'}: has no completion; give one of {', '.join(SHELLS)}")
-    echo(found(cli, {}, "migrate", COMPLETE).source())
+    echo(shell_class(cli, {}, "migrate", COMPLETE).source())

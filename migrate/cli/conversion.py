@@ -33,17 +33,17 @@ STREAM_NAME = click.option(
 SCHEMA = click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML) of a Paddle model.")
 
 
-def read_options(schema: str | None, given: Given, reports: Sequence[str]) -> Options:
+def read_options(schema: str | None, overrides: Given, reports: Sequence[str]) -> Options:
     """Return the options of the run; raises MigrateError where a report cannot be written, or for a bad schema."""
     from migrate.source.settings.options import Options
 
     if reports:
         check_reports(reports)
     if schema is None:
-        return Options(given=given)
+        return Options(overrides=overrides)
     from migrate.schema import load_schema
 
-    return Options(load_schema(schema), given=given)
+    return Options(load_schema(schema), overrides=overrides)
 
 
 def is_stream(paths: Sequence[str]) -> bool:
@@ -60,7 +60,7 @@ def convert_inputs(
     from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
 
     if is_stream(paths):
-        if options.given is not None and options.given.evidence:
+        if options.overrides is not None and options.overrides.evidence:
             raise MigrateError("--evidence: a record names files; give the path of the file in place of `-`")
         return [convert_stream(sys.stdin.buffer.read(), name, options)]
     # Syntax trees are millions of objects that live long. To look for cycles after 50,000 new ones takes a tenth less
@@ -88,7 +88,9 @@ def starts_of(
 
     If files may have `changed`, no record is read, which would have the text before.
     """
-    given = replace(options.given, evidence=()) if changed and options.given is not None else options.given
+    overrides = (
+        replace(options.overrides, evidence=()) if changed and options.overrides is not None else options.overrides
+    )
 
     @functools.cache
     def starts() -> Starts:
@@ -96,7 +98,7 @@ def starts_of(
         from migrate.source.project.starts import Starts
 
         gitignore, generated = not running["no_gitignore"], running["include_generated"]
-        return Starts(project_of(paths, replace(options, given=given), gitignore, generated, skip))
+        return Starts(project_of(paths, replace(options, overrides=overrides), gitignore, generated, skip))
 
     return starts
 
@@ -105,7 +107,7 @@ def check_assumed(report: Report, options: Options) -> None:
     """Raise MigrateError if `--assume` names what is neither a table nor a rule that needs an assumption."""
     from migrate.report.model import State
 
-    wanted = options.given.assume if options.given is not None else None
+    wanted = options.overrides.assume if options.overrides is not None else None
     doubts = [one for one in report.findings if one.state is State.SUGGESTED or one.assumptions]
     known = {*(one.name for one in report.tables), *(one.rule for one in doubts)}
     strange = next((name for name in wanted if name not in known), None) if isinstance(wanted, tuple) else None
@@ -127,7 +129,7 @@ def check_unbucketed(report: Report, options: Options) -> None:
     from migrate.source.tensorflow.base.other_sdks import RULE
     from migrate.source.tensorflow.checks.given_up_buckets import ALL
 
-    wanted = options.given.unbucket if options.given is not None else ()
+    wanted = options.overrides.unbucket if options.overrides is not None else ()
     known = sorted({one.name for one in report.tables if one.verdict in (State.APPLIED, State.AVAILABLE)})
     strange = next((name for name in wanted if name not in (ALL, *known)), None)
     foreign = {one.location.path for one in report.findings if wanted and one.rule == RULE and one.remains}

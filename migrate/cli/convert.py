@@ -77,7 +77,7 @@ def convert(
     schema: str | None,
     reports: tuple[str, ...],
     style: str,
-    given: Given,
+    overrides: Given,
     stdin_filename: str,
     **running: Unpack[Running],
 ) -> None:
@@ -92,7 +92,7 @@ def convert(
     _check_outputs(output, copy_rest, in_place, show_diff, style, stream)
     from migrate.source.driver.run import make_report
 
-    options = read_options(schema, given, reports)
+    options = read_options(schema, overrides, reports)
     directory = None if in_place or show_diff or stream else _directory(paths, output)
     done = convert_inputs(paths, stdin_filename, options, running, "converting", skip=directory)
     rest = _rest(paths, directory, running) if copy_rest and directory is not None else None
@@ -117,7 +117,7 @@ def convert(
     if not (stream or show_diff):
         _say_checkpoints(report, rest, directory, paths, reports)
     if directory is not None and starts is not None:
-        records = options.given.evidence if options.given is not None else ()
+        records = options.overrides.evidence if options.overrides is not None else ()
         recorded = recorded_in(paths, records)
         _say_next(report, written, done, directory, starts(), schema, recorded)
     if in_place and written:
@@ -259,8 +259,8 @@ def _write(
 
     changed = [one for one in done if one.result.changed]
     if in_place:
-        for one in changed:
-            check_writable(one.source.path)
+        for converted in changed:
+            check_writable(converted.source.path)
         record_in_place((one.source.path, one.original, one.data) for one in changed)
         write_files({one.source.path: one.data for one in changed})
     if in_place or directory is None:

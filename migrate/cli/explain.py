@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--project", metavar="DIR", type=DIRECTORY, help="Directory that is converted. Default: the project of FILE."
 )
 @choices
-def explain(place: str, schema: str | None, project: str | None, given: Given) -> None:
+def explain(place: str, schema: str | None, project: str | None, overrides: Given) -> None:
     """Explain what was found at a line, and why it is or is not converted.
 
     Shows the table that is created or used there, with all of its uses and blockers, and what to change. FILE is
@@ -40,7 +40,7 @@ def explain(place: str, schema: str | None, project: str | None, given: Given) -
     name, colon, number = place.rpartition(":")
     if not colon or not number.isdecimal():
         raise MigrateError(f"{place}: not of the form FILE:LINE; give e.g. model.py:12")
-    options = Options(None if schema is None else load_schema(schema), given=given)
+    options = Options(None if schema is None else load_schema(schema), overrides=overrides)
     root = None if project is None else Path(project)
     for line in lines_of(name, int(number), options, root):
         echo(line)

@@ -43,8 +43,8 @@ def freeze(source: str, target: str, quantize: str | None, as_json: bool, force:
         ]
         echo(json.dumps({"quantize": quantize, "tables": tables}, indent=1))
     else:
-        for one in done:
-            echo(f"table {one.table} [{one.rows}, {one.dim}]{_error(one.error) if quantize else ''}")
+        for frozen in done:
+            echo(f"table {frozen.table} [{frozen.rows}, {frozen.dim}]{_error(frozen.error) if quantize else ''}")
     say(f"wrote {target}{', in place of what was there' if replaced else ''}")
 
 

@@ -176,16 +176,16 @@ def _verify(*arguments: str) -> str:
     return shlex.join(["migrate", "verify", *arguments])
 
 
-def _verifiable(one: Converted) -> bool:
+def _verifiable(program: Converted) -> bool:
     """True for a changed file that `migrate verify` can compare: nothing for another SDK."""
     from migrate.report.model import Applicability, State
 
     moved = any(
         f.state is State.APPLIED and (f.subject == "table" or f.applicability is Applicability.IN_GRAPH)
-        for f in one.result.findings
+        for f in program.result.findings
     )
-    runs_here = one.result.target == "runtime"
-    return one.result.changed and (moved or one.result.kind == "paddle") and runs_here
+    runs_here = program.result.target == "runtime"
+    return program.result.changed and (moved or program.result.kind == "paddle") and runs_here
 
 
 def _program(done: Sequence[Converted], starts: Starts, changed: Sequence[Converted] = ()) -> _Program | None:
@@ -216,17 +216,17 @@ def _needs_rest(program: _Program, is_written: Callable[[Path], bool]) -> bool:
     if program.source.explicit:
         return False
     path, relative = program.source.path, program.source.relative
-    given = path.parents[len(relative.parts) - 1]
-    beside = {path.parent, given}
+    root = path.parents[len(relative.parts) - 1]
+    beside = {path.parent, root}
     waiting, seen = [path], {path}
     while waiting:
         path = waiting.pop()
-        if path.is_relative_to(given) and not is_written(path.relative_to(given)):
+        if path.is_relative_to(root) and not is_written(path.relative_to(root)):
             return True
-        for found in _modules_beside(path, beside):
-            if found not in seen:
-                seen.add(found)
-                waiting.append(found)
+        for module in _modules_beside(path, beside):
+            if module not in seen:
+                seen.add(module)
+                waiting.append(module)
     return False
 
 

@@ -74,8 +74,8 @@ def project(source: Path, schema: Path | None, output: Path, target: str, style:
     echo(f"next: bash {quoted(output / 'run.sh')}")
 
 
-def _of_folder(source: Path, schema: Path | None, output: Path, given: dict[str, bool], force: bool) -> None:
-    for option in [name for name, present in given.items() if present]:
+def _of_folder(source: Path, schema: Path | None, output: Path, options: dict[str, bool], force: bool) -> None:
+    for option in [name for name, present in options.items() if present]:
         raise MigrateError(
             f"{option}: the project of a Paddle model's folder is trained by `runtime.nn` in a session; remove it"
         )

@@ -23,16 +23,16 @@ def revert(paths: tuple[str, ...], merge: bool, show_diff: bool) -> None:
     from migrate.source.files.journal import text_of
     from migrate.source.files.revert import apply, plan, still_converted
 
-    found = plan(paths, merge=merge)
+    planned = plan(paths, merge=merge)
     if show_diff:
-        for item in found:
+        for item in planned:
             print_diff(unified_diff(item.path.as_posix(), text_of(item.now), text_of(item.before)))
         return
-    apply(found)
-    for item in found:
+    apply(planned)
+    for item in planned:
         say(f"{item.path}: {'reverted' if item.changed else 'already reverted'}")
         if item.remaining:
             say(f"{item.path}: an earlier conversion was followed by other changes; undo it with revert --merge")
-    left = still_converted(found)
+    left = still_converted(planned)
     if left:
         say(f"still converted: {first_names(left)}; revert these as well if they belong to the same program")

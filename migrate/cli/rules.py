@@ -79,10 +79,10 @@ def test(path: str | None, allow_rules: bool | None) -> None:
     sys.exit(1 if failed else 0)
 
 
-def _files(given: tuple[str, ...], allowed: bool | None) -> list[RuleFile]:
+def _files(paths: tuple[str, ...], allowed: bool | None) -> list[RuleFile]:
     from migrate.cli.choices import rule_files
 
-    return rule_files(given, allowed)
+    return rule_files(paths, allowed)
 
 
 def _known(files: list[RuleFile]) -> list[Rule]:

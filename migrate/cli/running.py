@@ -59,10 +59,10 @@ def how(running: Running, doing: str, skip: Path | None = None) -> How:
     from migrate.source.driver.result_cache import Cache, default_directory
     from migrate.source.driver.run import How
 
-    given = running["cache_dir"]
-    if given and Path(given).exists() and not Path(given).is_dir():
-        raise MigrateError(f"--cache-dir {given}: is not a directory; give a directory, which is created if needed")
-    directory = Path(given) if given else default_directory()
+    cache_dir = running["cache_dir"]
+    if cache_dir and Path(cache_dir).exists() and not Path(cache_dir).is_dir():
+        raise MigrateError(f"--cache-dir {cache_dir}: is not a directory; give a directory, which is created if needed")
+    directory = Path(cache_dir) if cache_dir else default_directory()
     return How(
         skip=skip,
         gitignore=not running["no_gitignore"],

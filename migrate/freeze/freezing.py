@@ -70,7 +70,7 @@ def _newest(folder: Path) -> Path:
     if (folder / _FILE).is_file() or not folder.is_dir():
         return folder
     versions = [one for one in folder.iterdir() if one.name.isdigit() and (one / _FILE).is_file()]
-    return max(versions, key=lambda one: int(one.name), default=folder)
+    return max(versions, key=lambda version: int(version.name), default=folder)
 
 
 def _read(source: Path) -> Any:

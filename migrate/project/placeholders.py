@@ -20,7 +20,7 @@ class _Edits:
     """Edits of a text, by positions of syntax nodes."""
 
     text: str
-    found: list[tuple[int, int, str]] = field(default_factory=list)
+    edits: list[tuple[int, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.data = self.text.encode()
@@ -33,14 +33,14 @@ class _Edits:
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> None:
         end = self.place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        self.found.append((self.place(node.lineno, node.col_offset), end, text))
+        self.edits.append((self.place(node.lineno, node.col_offset), end, text))
 
     def insert(self, line: int, column: int, text: str) -> None:
-        self.found.append((self.place(line, column),) * 2 + (text,))
+        self.edits.append((self.place(line, column),) * 2 + (text,))
 
     def result(self) -> str:
         data = self.data
-        for start, end, text in sorted(self.found, reverse=True):
+        for start, end, text in sorted(self.edits, reverse=True):
             data = data[:start] + text.encode() + data[end:]
         return data.decode()
 

@@ -38,7 +38,7 @@ Model = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
-class Found:
+class ConvertedModel:
     """A converted model and its call in main.py."""
 
     name: str
@@ -46,7 +46,7 @@ class Found:
     call: str
 
 
-def converted(source: Path, text: str, schema: Schema, entry: str) -> Found:
+def converted(source: Path, text: str, schema: Schema, entry: str) -> ConvertedModel:
     """Convert the code that builds the model; `entry` is `FUNCTION`, `CLASS`, `CLASS.METHOD` or empty.
 
     Raises:
@@ -68,7 +68,7 @@ def converted(source: Path, text: str, schema: Schema, entry: str) -> Found:
     call = _call(source, model, function, schema.model.arguments)
     sliced = _version_1(_sliced(text, tree, model.name))
     _check(source, sliced)
-    return Found(model.name, _for_project(source, sliced, schema), call)
+    return ConvertedModel(model.name, _for_project(source, sliced, schema), call)
 
 
 def _model(source: Path, tree: ast.Module, name: str) -> Model:

@@ -58,10 +58,12 @@ def _proof(verifications: Sequence[Verification]) -> str:
     return f"{text}; the nearest to its tolerance is `{worst.name}`: {sizes}"
 
 
-def _excess(one: Comparison) -> tuple[bool, bool, float]:
-    share = one.max_rel / one.tolerance if one.tolerance else math.inf if one.max_rel else 0.0
-    differs = one.verdict not in {"equal", "changes-values"}
-    return differs, one.verdict != "equal", math.inf if math.isnan(share) else share
+def _excess(comparison: Comparison) -> tuple[bool, bool, float]:
+    share = (
+        comparison.max_rel / comparison.tolerance if comparison.tolerance else math.inf if comparison.max_rel else 0.0
+    )
+    differs = comparison.verdict not in {"equal", "changes-values"}
+    return differs, comparison.verdict != "equal", math.inf if math.isnan(share) else share
 
 
 def _next(report: Report) -> Iterator[Line]:

@@ -38,9 +38,9 @@ class Change:
     @property
     def finding(self) -> Finding:
         """The finding in the new report, or in the old one if it is not there."""
-        found = self.after or self.before
-        assert found is not None  # every change has at least one of the two
-        return found
+        finding = self.after or self.before
+        assert finding is not None  # every change has at least one of the two
+        return finding
 
 
 _STATE_RANK = {
@@ -87,9 +87,9 @@ def match(
         waiting.setdefault(key(item), []).append(item)
     pairs, left = [], []
     for item in before:
-        found = waiting.get(key(item))
-        if found:
-            pairs.append((item, found.pop(0)))
+        partners = waiting.get(key(item))
+        if partners:
+            pairs.append((item, partners.pop(0)))
         else:
             left.append(item)
     remaining = {id(item) for items in waiting.values() for item in items}

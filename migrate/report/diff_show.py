@@ -83,8 +83,8 @@ def _sentence(diff: ReportDiff) -> str:
 
 def _counts(kinds: Iterator[Kind]) -> str:
     """Return how many changes are of each kind, in the order of `Kind`."""
-    found = Counter(kinds)
-    return ", ".join(f"{found[kind]} {kind.value}" for kind in Kind if found[kind] or kind is not Kind.UNSEEN)
+    counts = Counter(kinds)
+    return ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind] or kind is not Kind.UNSEEN)
 
 
 def _change(change: Change) -> Iterator[str]:
@@ -159,9 +159,9 @@ class ProofChange:
     @property
     def comparison(self) -> Comparison:
         """The comparison in the new report, or in the old one if it is missing there."""
-        found = self.after or self.before
-        assert found is not None  # every change has at least one of the two
-        return found
+        comparison = self.after or self.before
+        assert comparison is not None  # every change has at least one of the two
+        return comparison
 
     @property
     def text(self) -> str:

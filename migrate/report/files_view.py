@@ -27,14 +27,14 @@ def per_file(report: Report) -> Iterator[FileView]:
 
     Files that were only read (a schema, the files of a verification) are omitted when they have no findings.
     """
-    found: dict[str, list[Finding]] = {}
+    findings: dict[str, list[Finding]] = {}
     for finding in report.findings:
-        found.setdefault(finding.location.path, []).append(finding)
+        findings.setdefault(finding.location.path, []).append(finding)
     inputs = {item.path: item for item in report.inputs}
-    for path in found:
+    for path in findings:
         inputs.setdefault(path, InputFile(path, "", ""))
     converting = bool(report.findings) or not report.verifications
     for path, item in inputs.items():
-        if path not in found and not item.diff and (item.kind == "schema" or not converting):
+        if path not in findings and not item.diff and (item.kind == "schema" or not converting):
             continue
-        yield FileView(item, tuple(sorted(found.get(path, []), key=lambda finding: finding.location.line)))
+        yield FileView(item, tuple(sorted(findings.get(path, []), key=lambda finding: finding.location.line)))

@@ -60,8 +60,8 @@ def _report(plan: Plan, tags: str, several: bool, file: InputFile, command: str,
 def _proof(proof: Proof, tags: str, file: InputFile) -> Verification:
     from rewriter.record import proof_data
 
-    found = read_proof(json.loads(json.dumps(proof_data(proof))), file.path)
-    return replace(found, original=f"{file.path} (tags {tags})" if tags else file.path)
+    verification = read_proof(json.loads(json.dumps(proof_data(proof))), file.path)
+    return replace(verification, original=f"{file.path} (tags {tags})" if tags else file.path)
 
 
 def _tagged(location: Location, tags: str) -> Location:

@@ -53,19 +53,19 @@ def read_proof(proof: Any, origin: str) -> Verification:
     )
 
 
-def _comparison(one: _Compared) -> Comparison:
-    relative = one.largest / one.scale if one.scale else (math.inf if one.largest else 0.0)
-    equal = relative <= one.limit
+def _comparison(compared: _Compared) -> Comparison:
+    relative = compared.largest / compared.scale if compared.scale else (math.inf if compared.largest else 0.0)
+    equal = relative <= compared.limit
     return Comparison(
-        stage=one.kind,
-        name=first(one.items, 6),
-        count=one.times,
-        max_abs=one.largest,
+        stage=compared.kind,
+        name=first(compared.items, 6),
+        count=compared.times,
+        max_abs=compared.largest,
         max_rel=relative,
-        scale=one.scale,
-        tolerance=one.limit,
+        scale=compared.scale,
+        tolerance=compared.limit,
         needed=relative,
         verdict="equal" if equal else "differs",
-        note=f"{plural(one.times, 'tensor')} compared",
-        series=tuple(Series(curve.name, curve.original, curve.converted) for curve in one.curves),
+        note=f"{plural(compared.times, 'tensor')} compared",
+        series=tuple(Series(curve.name, curve.original, curve.converted) for curve in compared.curves),
     )

@@ -210,10 +210,10 @@ def plan_report(
 
 def _with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Set ids that depend on the variable's name, not on line, file or verdict: names identify variables in a graph."""
-    given = list(findings)
-    bare = with_ids(replace(one, location=Location("", 0, 0)) for one in given)
+    listed = list(findings)
+    bare = with_ids(replace(one, location=Location("", 0, 0)) for one in listed)
     return tuple(
-        replace(one, id=known.id, fallback_id=known.fallback_id) for one, known in zip(given, bare, strict=True)
+        replace(one, id=known.id, fallback_id=known.fallback_id) for one, known in zip(listed, bare, strict=True)
     )
 
 
@@ -275,16 +275,16 @@ def _refused(refusal: _Refusal, place: str) -> Finding:
     )
 
 
-def _staying(one: _Staying) -> Finding:
-    way = " → ".join(f"`{op}`" for op in one.path)
+def _staying(lookup: _Staying) -> Finding:
+    way = " → ".join(f"`{op}`" for op in lookup.path)
     return Finding(
         rule="graph-ids",
         subject="lookup",
         state=State.NOTED,
-        location=_location(one.source, "graph"),
-        message=f"the ids of `{one.op}` are computed in the step, not in the dataset",
-        reason=one.reason + (f"; path: {way}" if way else ""),
-        table=one.table,
+        location=_location(lookup.source, "graph"),
+        message=f"the ids of `{lookup.op}` are computed in the step, not in the dataset",
+        reason=lookup.reason + (f"; path: {way}" if way else ""),
+        table=lookup.table,
     )
 
 
@@ -297,11 +297,11 @@ def _growth(data: Any, origin: str) -> Iterator[Finding]:
 
 
 def _id_stage(ids: _Ids) -> Iterator[Stage]:
-    found = ids.moved + ids.passing
-    total = found + len(ids.staying)
+    from_input = ids.moved + ids.passing
+    total = from_input + len(ids.staying)
     if total:
         yield Stage(
-            "ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from the input pipeline (tf.data)"
+            "ids", "ok", f"the ids of {from_input} of {plural(total, 'lookup')} come from the input pipeline (tf.data)"
         )
 
 
@@ -335,8 +335,8 @@ def _stays(refusal: _Refusal, place: str) -> TableRecord:
 
 def _location(source: str, place: str) -> Location:
     """Return the location of a source line, or of the whole graph file if the line is unknown."""
-    found = _SOURCE.fullmatch(source)
-    if not found:
+    match = _SOURCE.fullmatch(source)
+    if not match:
         return Location(place, 0, 0)
-    line = int(found["line"])
-    return Location(found["path"], line, line, found["scope"] or "")
+    line = int(match["line"])
+    return Location(match["path"], line, line, match["scope"] or "")

@@ -104,6 +104,6 @@ def _definition(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"enum": [member.value for member in kind]}
     assert is_dataclass(kind), kind
     hints = get_type_hints(kind)
-    found = _object({item.name: _of(hints[item.name], definitions) for item in fields(kind)})
+    definition = _object({item.name: _of(hints[item.name], definitions) for item in fields(kind)})
     needed = [item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING]
-    return found | {"required": needed}
+    return definition | {"required": needed}

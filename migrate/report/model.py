@@ -253,10 +253,10 @@ def by_stage(comparisons: Iterable[Comparison]) -> dict[str, tuple[Comparison, .
 
     A stage may be compared twice, on batches of the reader and on drawn ones.
     """
-    found: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        found.setdefault(one.stage, []).append(one)
-    return {stage: tuple(group) for stage, group in found.items()}
+    stages: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        stages.setdefault(comparison.stage, []).append(comparison)
+    return {stage: tuple(group) for stage, group in stages.items()}
 
 
 def with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -122,11 +122,11 @@ def conversion_verb(report: Report) -> str:
 
 def tallies(report: Report) -> list[str]:
     """Return one sentence on the tables and one on the findings; a sentence about zero items is left out."""
-    tables, found = Tally.of_tables(report.tables), Tally.of_findings(report.findings)
+    tables, findings = Tally.of_tables(report.tables), Tally.of_findings(report.findings)
     verb = conversion_verb(report)
     lines = [tables.sentence("table", verb)] if tables.total else []
-    counted = found.total or not (tables.total or report.verifications)
-    return lines + ([found.sentence("finding", verb)] if counted else [])
+    counted = findings.total or not (tables.total or report.verifications)
+    return lines + ([findings.sentence("finding", verb)] if counted else [])
 
 
 def remaining(report: Report) -> list[Finding]:

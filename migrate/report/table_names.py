@@ -21,11 +21,11 @@ _COLUMN = re.compile(r"(?:.*[/_])?(?:input_layer|dense_features)(?:_\d+)?[/_](.+
 
 def proven_tables(proofs: Iterable[Verification]) -> list[str]:
     """Return the names of the tables that proofs compare or measure, each once."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for proof in proofs:
-        found |= dict.fromkeys(one.name[: -len(_ROWS)] for one in proof.comparisons if one.name.endswith(_ROWS))
-        found |= dict.fromkeys(one.table for one in proof.memory)
-    return list(found)
+        names |= dict.fromkeys(one.name[: -len(_ROWS)] for one in proof.comparisons if one.name.endswith(_ROWS))
+        names |= dict.fromkeys(one.table for one in proof.memory)
+    return list(names)
 
 
 def shown_names(names: Iterable[str]) -> dict[str, str]:
@@ -48,7 +48,7 @@ def tables_of(records: Sequence[TableRecord], names: Iterable[str]) -> list[froz
     A table is that of the records with its name, else of those that show most of it; where these are of several
     places, it is of none, because nothing tells whose it is.
     """
-    found: list[set[str]] = [set() for _ in records]
+    tables: list[set[str]] = [set() for _ in records]
     ends = [_end(record) for record in records]
     for name, whole in called(names).items():
         own = [at for at, record in enumerate(records) if record.name in (name, whole)]
@@ -58,8 +58,8 @@ def tables_of(records: Sequence[TableRecord], names: Iterable[str]) -> list[froz
             own = [at for at in fits if _shown(records[at]) == most]
             own = own if len({records[at].location for at in own}) == 1 else []
         for at in own:
-            found[at].add(name)
-    return [frozenset(one) for one in found]
+            tables[at].add(name)
+    return [frozenset(one) for one in tables]
 
 
 def _shown(record: TableRecord) -> int:

@@ -69,16 +69,16 @@ def table_parts(report: Report) -> list[TablePart]:
 
 def _own(table: TableRecord, findings: Iterable[Finding], alike: Sequence[TableRecord]) -> Iterator[Finding]:
     """Yield the findings about a table; of several `alike` in name, those in the file and in the lines that make it."""
-    for one in findings if table.name else ():
-        makers = [other for other in alike if _is_in(one, other)]
-        if len(alike) == 1 or (one.location.path == table.location.path and (not makers or table in makers)):
-            yield one
+    for finding in findings if table.name else ():
+        makers = [other for other in alike if _is_in(finding, other)]
+        if len(alike) == 1 or (finding.location.path == table.location.path and (not makers or table in makers)):
+            yield finding
 
 
 def _is_in(finding: Finding, table: TableRecord) -> bool:
     """True for a finding in the lines in which a table is made."""
-    place, made = finding.location, table.location
-    return place.path == made.path and made.line <= place.line <= made.end_line
+    place, creation = finding.location, table.location
+    return place.path == creation.path and creation.line <= place.line <= creation.end_line
 
 
 def _named(tables: Collection[str], comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
@@ -108,8 +108,8 @@ def slug(text: str) -> str:
 def unique(names: Iterable[str]) -> list[str]:
     """Return the names, each with a number where it was there before."""
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for name in names:
-        found.append(f"{name}-{seen[name]}" if seen[name] else name)
+        numbered.append(f"{name}-{seen[name]}" if seen[name] else name)
         seen[name] += 1
-    return found
+    return numbered

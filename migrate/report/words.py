@@ -127,11 +127,11 @@ def came(finding: Finding) -> str:
 
     Work that remains is done at the finding, and who does it must know why that place has to do with the table.
     """
-    made, between = finding.steps[:1], finding.steps[1:-1]
-    if not between or not finding.remains or not any(_is_far(finding.location, one.location) for one in made):
+    creation, between = finding.steps[:1], finding.steps[1:-1]
+    if not between or not finding.remains or not any(_is_far(finding.location, one.location) for one in creation):
         return ""
     steps = "" if len(between) <= _LAST else f" in {len(between)} steps, the last ones"
-    what = made[0].text.removesuffix(" is created")
+    what = creation[0].text.removesuffix(" is created")
     return f"{what} reaches this line{steps}: {', '.join(_placed(between[-_LAST:], _near(finding)))}"
 
 
@@ -139,21 +139,21 @@ def _near(finding: Finding) -> Callable[[Location], str]:
     return lambda location: line(location) if location.path == finding.location.path else place(location)
 
 
-def _is_far(here: Location, made: Location) -> bool:
-    apart = (here.path, here.scope) != (made.path, made.scope)
-    return apart or abs(here.line - made.line) > _FAR
+def _is_far(here: Location, creation: Location) -> bool:
+    apart = (here.path, here.scope) != (creation.path, creation.scope)
+    return apart or abs(here.line - creation.line) > _FAR
 
 
 def _placed(steps: Sequence[FlowStep], at: Callable[[Location], str]) -> list[str]:
     """Return the steps with their places; a place is said once for neighbours."""
     following = [at(one.location) for one in steps[1:]] + [""]
-    found, texts = [], []
+    placed, texts = [], []
     for step, after in zip(steps, following, strict=True):
         texts.append(step.text)
         if at(step.location) != after:
-            found.append(f"{', '.join(texts)} ({at(step.location)})")
+            placed.append(f"{', '.join(texts)} ({at(step.location)})")
             texts = []
-    return found
+    return placed
 
 
 def counted(lines: Iterable[str]) -> Iterator[str]:

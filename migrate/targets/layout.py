@@ -16,9 +16,9 @@ def margin(lead: str, function: str) -> str:
     return indent + " " * (len(lead) - len(indent) + len(function) + 1)
 
 
-def keywords(**given: str) -> list[str]:
+def keywords(**expressions: str) -> list[str]:
     """Return keyword arguments `name=expression`, in the given order."""
-    return [f"{name}={text}" for name, text in given.items()]
+    return [f"{name}={text}" for name, text in expressions.items()]
 
 
 def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:

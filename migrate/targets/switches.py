@@ -27,7 +27,7 @@ class Switches:
     multi_lookup: bool = False  #: all lookups of a table are merged into one
 
 
-def read_switches(given: Mapping[str, object], where: str = "--{}") -> Switches:
+def read_switches(values: Mapping[str, object], where: str = "--{}") -> Switches:
     """Return the switches; `where` is the format of a key's name in errors.
 
     Raises MigrateError for a value that has a wrong type or is out of range.
@@ -35,24 +35,24 @@ def read_switches(given: Mapping[str, object], where: str = "--{}") -> Switches:
 
     def checked(key: str, good: bool, expected: str) -> None:
         if not good:
-            raise MigrateError(f"{where.format(key)}: invalid value {given[key]!r}; write {expected}")
+            raise MigrateError(f"{where.format(key)}: invalid value {values[key]!r}; write {expected}")
 
     for key in FLAGS:
-        checked(key, isinstance(given.get(key, False), bool), "true or false")
-    mode, admission, eviction = (given.get(key) for key in ("cache-mode", "admission", "eviction"))
+        checked(key, isinstance(values.get(key, False), bool), "true or false")
+    mode, admission, eviction = (values.get(key) for key in ("cache-mode", "admission", "eviction"))
     checked("cache-mode", mode is None or mode in MODES, "HBM, DDR or SSD")
     checked("admission", admission is None or _counts(admission), "a number of occurrences, at least 1")
     parts = re.fullmatch(r"(\d{1,10})\s*(|s|seconds|steps)", str(eviction))
     age = int(parts[1]) if parts is not None and not isinstance(eviction, bool) else 0
     checked("eviction", eviction is None or 0 < age <= MOST, "seconds, e.g. 86400, or steps, e.g. 5000steps")
     return Switches(
-        dynamic_expansion=bool(given.get("dynamic-expansion")),
+        dynamic_expansion=bool(values.get("dynamic-expansion")),
         cache_mode=str(mode or ""),
         admission=admission if isinstance(admission, int) else 0,
         eviction=age,
         unit="steps" if parts is not None and parts[2] == "steps" else "seconds",
-        modify_graph=bool(given.get("modify-graph")),
-        multi_lookup=bool(given.get("multi-lookup")),
+        modify_graph=bool(values.get("modify-graph")),
+        multi_lookup=bool(values.get("multi-lookup")),
     )
 
 

@@ -33,7 +33,7 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
     processes = sum(bool(one.graphs) for one in records)
     if not processes:
         return None, 0, tuple(faults)
-    records.sort(key=lambda one: (not one.graphs, -one.steps, _without_files(one).dump()))
+    records.sort(key=lambda part: (not part.graphs, -part.steps, _without_files(part).dump()))
     first = records[0]
     record = replace(
         first,

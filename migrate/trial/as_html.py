@@ -88,7 +88,7 @@ def _time(time: Time) -> Picture:
     micro = [round(1000 * value) for value in (time.original, time.tables)]
     pair = Memory("a step, the median", 0, 0, *micro)
     text = f"{time.ratio:.2f} times as long with tables; {time.steps} steps of each were timed, by turns"
-    drawn = memory.draw([pair], "time", "time of a step", lambda one: text, _milliseconds)
+    drawn = memory.draw([pair], "time", "time of a step", lambda _: text, _milliseconds)
     return Picture(Markup(drawn), f"time of a step: {text}")
 
 

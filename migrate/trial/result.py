@@ -39,7 +39,7 @@ class Table:
     slots: int  #: optimizer slots of each row
     rules: tuple[str, ...]  #: of the optimizers that train it
     lookups: int
-    made: str  #: the line that makes the variable
+    place: str  #: the line that makes the variable
     before: int  #: bytes of the variable and its slots
     after: int  #: bytes of the table with every row of the variable: rows, slots, index, reserved memory included
     on_demand: int | None  #: the same of one with the rows that were needed; None if rows cannot begin on demand
@@ -124,7 +124,7 @@ def losses_of(original: Ended, moved: Ended) -> tuple[Losses, ...]:
         pairs = [(a, b) for a, b in zip(ours[:steps], theirs[:steps], strict=False) if a is not None and b is not None]
         if pairs:
             losses.append(Losses(name, tuple(a for a, _ in pairs), tuple(b for _, b in pairs)))
-    return tuple(sorted(losses, key=lambda one: -len(one.original)))
+    return tuple(sorted(losses, key=lambda loss: -len(loss.original)))
 
 
 def are_equal(losses: Sequence[Losses]) -> bool:
@@ -140,7 +140,7 @@ def tables_of(original: Ended, moved: Ended, counted: Ended | None) -> tuple[Tab
         _table({**one, "slots": one["slots"] or slots.get(str(tuple(one["shape"])), 0)}, moved.data, seen)
         for one in moved.data.get("tables", ())
     )
-    return tuple(sorted(tables, key=lambda one: -one.before))
+    return tuple(sorted(tables, key=lambda table: -table.before))
 
 
 def _table(moving: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping[str, Any]) -> Table:

@@ -145,7 +145,7 @@ def _take_turns(sides: Sequence[_Side]) -> None:
 def _ended(side: _Side) -> Ended:
     code = side.process.wait()
     parts: list[dict[str, Any]] = [json.loads(path.read_text(encoding="utf-8")) for path in part_paths(side.folder)]
-    data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
+    data = max(parts, key=lambda part: (len(part["seconds"]), bool(part["error"])), default=dict[str, Any]())
     lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     # Files are named as in the working directory, of which the program has a copy.
     log = "\n".join(lines[-_LINES:]).replace(f"{side.folder}/copy", "")

@@ -45,21 +45,21 @@ def compare(
     first, second = np.asarray(original), np.asarray(converted)
     size, far = int(first.size), float("inf")
     if first.shape != second.shape:
-        told = f"shapes differ: {list(first.shape)} and {list(second.shape)}"
-        return Comparison(stage, name, 0, far, far, 0.0, TOLERANCE, far, "differs", joined(note, told))
+        remark = f"shapes differ: {list(first.shape)} and {list(second.shape)}"
+        return Comparison(stage, name, 0, far, far, 0.0, TOLERANCE, far, "differs", joined(note, remark))
     if not size:
         return Comparison(stage, name, 0, 0.0, 0.0, 0.0, TOLERANCE, 0.0, "empty", joined(note, "empty tensors"))
     if not (_finite(first) and _finite(second)):
-        told = "not finite in the " + ("original" if not _finite(first) else "converted model")
-        return Comparison(stage, name, size, far, far, 0.0, TOLERANCE, far, "differs", joined(note, told))
+        remark = "not finite in the " + ("original" if not _finite(first) else "converted model")
+        return Comparison(stage, name, size, far, far, 0.0, TOLERANCE, far, "differs", joined(note, remark))
     a, b = first.astype(np.float64), second.astype(np.float64)
     judge = a if reference is None or np.shape(reference) != first.shape else np.asarray(reference, np.float64)
     max_abs, scale = float(np.abs(a - b).max()), float(np.abs(judge).max())
     max_rel = 0.0 if max_abs == 0 else max_abs / scale if scale else far
     errors = [float(np.abs(side - judge).max()) for side in (a, b)]
     if max_abs and errors[0]:
-        told = f"float64 is {errors[0]:.1e} from the original, {errors[1]:.1e} from the converted program"
-        note = joined(note, told)
+        remark = f"float64 is {errors[0]:.1e} from the original, {errors[1]:.1e} from the converted program"
+        note = joined(note, remark)
     verdict = _verdict(kind, first, second, max_rel)
     result = Comparison(stage, name, size, max_abs, max_rel, scale, TOLERANCE, max_rel, verdict, note)
     if errors[0]:  # else the reference is the original itself
@@ -86,8 +86,8 @@ def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison
     ranks = [(_ORDER.index(c.verdict), -c.needed) for c in comparisons]
     at = min(range(len(comparisons)), key=ranks.__getitem__)
     chosen = comparisons[at]
-    told = f"worst {where[at]}" if chosen.max_abs or chosen.verdict != "equal" else ""
-    return replace(chosen, count=sum(c.count for c in comparisons), note=joined(told, chosen.note))
+    remark = f"worst {where[at]}" if chosen.max_abs or chosen.verdict != "equal" else ""
+    return replace(chosen, count=sum(c.count for c in comparisons), note=joined(remark, chosen.note))
 
 
 def change_of_values(comparison: Comparison, reason: str) -> Comparison:

@@ -89,8 +89,10 @@ class Comparer:
                     trained = rows != self.converted.padding.get(name)
                     if trained.any() and name in own.values:
                         whole = unpacked(own.values[name], self.original.weights[name])[rows[trained]]
-                        one = compare.compare(stage, f"{name} [ids that shared a bucket]", whole, values[trained])
-                        yield one, "rows of one bucket are trained separately, on purpose"
+                        comparison = compare.compare(
+                            stage, f"{name} [ids that shared a bucket]", whole, values[trained]
+                        )
+                        yield comparison, "rows of one bucket are trained separately, on purpose"
 
     def _stages(self) -> Iterator[Comparison]:
         yield from self.initial()

@@ -109,8 +109,8 @@ def compare_distributions(
     misfits = [
         text for text in (misfit(original, samples[0], "original"), misfit(converted, samples[1], "converted")) if text
     ]
-    told = str(original) if same else f"{original} became {converted}"
-    note = "; ".join([f"{told}; kind and parameters compared, {samples[1].size} sampled values fit", *misfits])
+    kinds = str(original) if same else f"{original} became {converted}"
+    note = "; ".join([f"{kinds}; kind and parameters compared, {samples[1].size} sampled values fit", *misfits])
     note = note if not misfits else note.replace(f", {samples[1].size} sampled values fit", "")
     return replace(
         result, tolerance=PARAMETER_TOLERANCE, verdict="equal" if same and not misfits else "differs", note=note

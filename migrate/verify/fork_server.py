@@ -35,17 +35,17 @@ class Forked:
             OSError: it was not forked.
         """
         self._reply = reply
-        told = os.read(reply, 8)
-        if not told:
+        number = os.read(reply, 8)
+        if not number:
             os.close(reply)
             raise OSError("the process that forks has ended")
-        self.pid = int.from_bytes(told, "big")
+        self.pid = int.from_bytes(number, "big")
 
     def wait(self) -> int:
         """Wait for its end and return its exit code, that of SIGKILL where nobody is left to tell."""
-        told = os.read(self._reply, 8)
+        code = os.read(self._reply, 8)
         os.close(self._reply)
-        return int.from_bytes(told, "big", signed=True) if told else -signal.SIGKILL
+        return int.from_bytes(code, "big", signed=True) if code else -signal.SIGKILL
 
 
 class Server:

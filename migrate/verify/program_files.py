@@ -95,8 +95,8 @@ def _imported(tree: ast.Module, folders: tuple[Path, ...]) -> Iterator[Path]:
             before = node.module or ""
             modules = [before, *(f"{before}.{one.name}".lstrip(".") for one in node.names)]
         for place in (module.replace(".", "/") for module in modules if module):
-            found = (folder / end for folder in folders for end in (f"{place}.py", f"{place}/__init__.py"))
-            yield from (one.resolve() for one in found if one.is_file())
+            candidates = (folder / end for folder in folders for end in (f"{place}.py", f"{place}/__init__.py"))
+            yield from (one.resolve() for one in candidates if one.is_file())
 
 
 def load_module(path: str, name: str = "") -> ModuleType:
@@ -225,7 +225,7 @@ def _fill(real: Path, mirror: Path) -> None:
     while waiting:
         place, copy = waiting.pop(0)
         with contextlib.suppress(OSError), os.scandir(place) as entries:
-            for entry in sorted(entries, key=lambda one: one.name):
+            for entry in sorted(entries, key=lambda listed: listed.name):
                 left -= 1
                 target = copy / entry.name
                 if not os.path.lexists(target) and (left < 0 or not _is_own(entry, target)):

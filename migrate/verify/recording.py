@@ -104,19 +104,19 @@ class Held:
     bytes: int  #: as `runtime.status()` counts them
 
 
-def by_step(found: Comparison, original: Array, converted: Array, reference: Array | None = None) -> Comparison:
+def by_step(comparison: Comparison, original: Array, converted: Array, reference: Array | None = None) -> Comparison:
     """Return the comparison of a loss [steps] with the losses; unchanged where a step has several numbers.
 
     `reference` are those of the original in float64; None, or the original's own, where there is no float64 run.
     """
     sides = [np.asarray(side, np.float64) for side in (original, converted)]
     if sides[0].ndim != 1 or sides[0].shape != sides[1].shape:
-        return found
+        return comparison
     judge = np.asarray(sides[0] if reference is None else reference, np.float64)
     known = judge.shape == sides[0].shape and not np.array_equal(judge, sides[0], equal_nan=True)
     losses = [tuple(side.tolist()) for side in sides]
-    one = Series(found.name, losses[0], losses[1], tuple(judge.tolist()) if known else ())
-    return replace(found, series=(one,))
+    series = Series(comparison.name, losses[0], losses[1], tuple(judge.tolist()) if known else ())
+    return replace(comparison, series=(series,))
 
 
 def held_in(widths: Mapping[str, tuple[int, int]]) -> dict[str, Held]:
@@ -135,8 +135,8 @@ def held_by(weights: Mapping[str, Any], session: Any) -> dict[str, Held]:
     """Return what the tables among the weights of a `runtime.nn` model hold, by the weights' paths."""
     tables = {name: weight.table for name, weight in weights.items() if weight.is_table}
     slots = {name: session.run(table.snapshot()[2]).shape[1] for name, table in tables.items()}
-    found = held_in({table.table_name: (table.dim, slots[name]) for name, table in tables.items()})
-    return {name: found[table.table_name] for name, table in tables.items() if table.table_name in found}
+    held = held_in({table.table_name: (table.dim, slots[name]) for name, table in tables.items()})
+    return {name: held[table.table_name] for name, table in tables.items() if table.table_name in held}
 
 
 def memory_of(table: str, held_: Held | None, values: Sequence[Array], slots: Sequence[Array] | None) -> list[Memory]:

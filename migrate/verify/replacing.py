@@ -28,4 +28,4 @@ def around(*changes: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
 
 
 def _calling(stock: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
-    return functools.wraps(stock)(lambda *given, **named: call(stock, *given, **named))
+    return functools.wraps(stock)(lambda *args, **named: call(stock, *args, **named))

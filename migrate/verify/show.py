@@ -143,8 +143,8 @@ def _said(verdict: str) -> str:
 def make_report(result: Verification, schema: str | None) -> Report:
     """Return the report: the files, or the texts of a model's folder, the stage `verify` and all comparisons."""
     inputs = []
-    for given in map(Path, (result.original, result.converted)):
-        for path in texts_of(given) if given.is_dir() else [given]:
+    for place in map(Path, (result.original, result.converted)):
+        for path in texts_of(place) if place.is_dir() else [place]:
             packages = imports(str(path)) if path.suffix == ".py" else set[str]()
             kind = next((name for name in ("paddle", "tensorflow") if name in packages), "other")
             inputs.append(_input(path, kind))

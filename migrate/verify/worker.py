@@ -44,10 +44,10 @@ def main(module: str, job_path: str, result_path: str) -> None:
 def _loaded(module: str) -> Callable[[Any], dict[str, Any]] | ModuleNotFoundError:
     """Return the `run` function of a worker module, or the error for a package that is not installed."""
     try:
-        found: Callable[[Any], dict[str, Any]] = importlib.import_module(module).run
+        run: Callable[[Any], dict[str, Any]] = importlib.import_module(module).run
     except ModuleNotFoundError as error:
         return error
-    return found
+    return run
 
 
 if __name__ == "__main__":

@@ -125,9 +125,9 @@ def _kill(process: int) -> None:
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
     """Run several workers in parallel and return their results or errors, in the order of the calls."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        found = [pool.submit(copy_context().run, _result, call) for call in calls]
+        futures = [pool.submit(copy_context().run, _result, call) for call in calls]
         try:
-            return [one.result() for one in found]
+            return [one.result() for one in futures]
         except BaseException:  # of this thread: a signal, which the workers need not have got
             for process in list(_running):
                 _kill(process)
@@ -137,9 +137,9 @@ def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | Migr
 def run_all(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any]]:
     """Run several workers in parallel and return their results; raises the `MigrateError` of the first that failed."""
     results = run_together(calls)
-    for one in results:
-        if isinstance(one, MigrateError):
-            raise one
+    for result in results:
+        if isinstance(result, MigrateError):
+            raise result
     return [one for one in results if not isinstance(one, MigrateError)]
 
 

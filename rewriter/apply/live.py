@@ -53,10 +53,10 @@ _TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
 MOVED: weakref.WeakKeyDictionary[tf.Graph, list[str]] = weakref.WeakKeyDictionary()
 
 
-def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) -> Callable[[], None]:
+def apply_plan(graph: tf.Graph, plan: Plan, names: dict[str, str] | None = None) -> Callable[[], None]:
     """Apply the plan to a graph that is not finalized; return a function that restores all edges and collections.
 
-    `made` receives, by part name, the graph's name of each tensor or op that was added.
+    `names` receives, by part name, the graph's name of each tensor or op that was added.
 
     Raises:
         RewriteError: a part has another type than the tensor that it replaces; the rewrite was undone.
@@ -68,8 +68,8 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
         parts = _Parts(graph, asked)
         parts.add(plan.tables, plan.every)
         _edit(graph, plan, parts, undo)
-        if made is not None:
-            made |= {part: parts.found(part).name for part in parts.names}
+        if names is not None:
+            names |= {part: parts.element(part).name for part in parts.names}
         moved = [name for table in plan.tables for name in table.variables]
         for table in plan.tables:
             _take_place(graph.get_collection_ref(_TRAINABLE), table, parts.anchors(table.name))
@@ -117,7 +117,7 @@ class _Parts:
             for saver in savers:
                 self._parts |= build_saver(self._graph, saver, self._made, self._stocks)
 
-    def found(self, part: str) -> Any:
+    def element(self, part: str) -> Any:
         """Return the tensor or op of a part."""
         return self._parts[part]
 

@@ -45,7 +45,7 @@ def widen(
                 edit_input(graph, InputEdit(use, old.name, new.name), new, undo)
         for name in chain.gradients:
             _by_position(graph, name, undo)
-        names |= {old: new.name for old, new in copies.made.items()}
+        names |= {old: new.name for old, new in copies.by_name.items()}
     return names
 
 
@@ -63,7 +63,7 @@ class _Copies:
         self._graph, self._view, self._chain = graph, view, chain
         self._divided = {str(one.output): one for one in group.bucketings.values()}
         #: By the name of a tensor what has wide ids in its place.
-        self.made: dict[str, tf.Tensor] = {}
+        self.by_name: dict[str, tf.Tensor] = {}
 
     def divide(self, element: Tensor, buckets: Buckets, more: int, undo: contextlib.ExitStack) -> None:
         """Give the buckets to what reads ids of a dataset, which has widened them; `more` is added to them later."""
@@ -74,7 +74,7 @@ class _Copies:
         for use in self._view.uses(element):
             if use not in self._chain.edits:
                 edit_input(self._graph, InputEdit(use, wide.name, narrow.name), narrow, undo)
-        self.made[narrow.name] = wide
+        self.by_name[narrow.name] = wide
         fetched_instead(wide, narrow)
 
     def wide(self, tensor: tf.Tensor) -> tf.Tensor:
@@ -87,11 +87,11 @@ class _Copies:
                 pending += left
             else:
                 self._make(pending.pop())
-        return self.made.get(tensor.name, tensor)
+        return self.by_name.get(tensor.name, tensor)
 
     def _is_made(self, tensor: tf.Tensor) -> bool:
         changes = tensor.op.name in self._chain.copied or tensor.name in self._divided
-        return not changes or tensor.name in self.made
+        return not changes or tensor.name in self.by_name
 
     def _make(self, tensor: tf.Tensor) -> None:
         if self._is_made(tensor):
@@ -99,15 +99,15 @@ class _Copies:
         bucketing = self._divided.get(tensor.name)
         if bucketing is not None:
             with _beside(tensor.op), _tf_private.waiting_for(tensor.op.control_inputs):
-                self.made[tensor.name] = _wide(tensor.op, bucketing)
+                self.by_name[tensor.name] = _wide(tensor.op, bucketing)
             return
-        inputs = [self.made.get(given.name, given) for given in tensor.op.inputs]
+        inputs = [self.by_name.get(given.name, given) for given in tensor.op.inputs]
         with _beside(tensor.op), _tf_private.waiting_for(tensor.op.control_inputs):
             if tensor.op.type == "Minimum":  # which bounds ids by a number that all rows pass
                 widest = tf.constant(BOUNDS["Minimum"], inputs[0].dtype)
                 inputs = [widest if one is old else one for one, old in zip(inputs, tensor.op.inputs, strict=True)]
             again = _again(tensor.op, inputs)
-        self.made |= {old.name: new for old, new in zip(tensor.op.outputs, again.outputs, strict=True)}
+        self.by_name |= {old.name: new for old, new in zip(tensor.op.outputs, again.outputs, strict=True)}
 
 
 def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None:

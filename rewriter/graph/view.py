@@ -19,8 +19,8 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add,
     "AddV2": operator.add,
     "Sub": operator.sub,
-    "FloorDiv": lambda one, other: one // other if other else None,
-    "FloorMod": lambda one, other: one % other if other else None,
+    "FloorDiv": lambda x, y: x // y if y else None,
+    "FloorMod": lambda x, y: x % y if y else None,
 }
 
 

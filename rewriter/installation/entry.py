@@ -68,8 +68,8 @@ class Installation:
         graphs, layers = self.graphs, self.layers
         if graphs.options.report:
             plan = joined([*graphs.plans, Plan(tuple(layers.tables.values()), tuple(layers.stay.values()), (), ())])
-            ids = max(graphs.pipelines, key=lambda one: len(one.moved), default=PipelinePlan())
-            write_record(graphs.options.report, plan, ids, min(graphs.proofs, key=lambda one: one.ok, default=None))
+            ids = max(graphs.pipelines, key=lambda pipeline: len(pipeline.moved), default=PipelinePlan())
+            write_record(graphs.options.report, plan, ids, min(graphs.proofs, key=lambda proof: proof.ok, default=None))
 
     def summary(self) -> str:
         """Return lines for users: the tables with their rows in use and memory, and how many variables stay."""

@@ -92,7 +92,7 @@ class Feeds:
         known = not self._ops.isdisjoint(ops) or self._restores.among(ops)
         return known or any(replaced(tensor) is not None for tensor in tensors)
 
-    def given(self, fetches: Any, feeds: Mapping[Any, Any], run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
+    def additions(self, fetches: Any, feeds: Mapping[Any, Any], run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
         """Return what to feed besides in a run of `fetches`, None if these are not known yet.
 
         `run(tensors, feeds)` computes ids of what is fed.

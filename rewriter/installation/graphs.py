@@ -73,7 +73,7 @@ class _State:
     recorder: Recorder | None = None
     plan: Plan = _NOTHING  #: of all rewrites
     added: set[str] = field(default_factory=set)  #: the ops of its rewrites
-    made: dict[int, Any] = field(default_factory=dict)  #: what these have put into collections, by its `id`
+    collected: dict[int, Any] = field(default_factory=dict)  #: what these have put into collections, by its `id`
     feeds: Feeds = field(init=False)
     late: LateUses = field(init=False)
 
@@ -152,7 +152,7 @@ class Graphs:
         if self._own:
             return run(fetches, feeds)
         state = self._state(session.graph)
-        fed = {**feeds, **state.feeds.given(fetches, feeds, run)} if feeds else feeds
+        fed = {**feeds, **state.feeds.additions(fetches, feeds, run)} if feeds else feeds
         recorder = state.recorder
         if recorder is None:
             return run(fetches, fed)
@@ -171,7 +171,8 @@ class Graphs:
         """Give the original definition, which a session moves again; None if a collection has what tables compute."""
         state = self._state(graph)
         held = {
-            name: [one for one in items if id(one) not in state.made] for name, items in collections_of(graph).items()
+            name: [one for one in items if id(one) not in state.collected]
+            for name, items in collections_of(graph).items()
         }
         names = (getattr(one, "name", "") for items in held.values() for one in items)
         ops = {str(name).partition(":")[0] for name in names}
@@ -261,7 +262,7 @@ class Graphs:
             state.feeds.moved(plan, pipeline)
             state.late.moved(plan)
             serve_later_uses(graph, state.late.served)
-            state.made |= {id(one): one for one in _keep_collections(graph, held)}
+            state.collected |= {id(one): one for one in _keep_collections(graph, held)}
             if recorder is not None:
                 recorder.rewritten(plan, pipeline)
                 self._unproven.append(state)

@@ -114,7 +114,7 @@ class LateUses:
             one for (name, _, dtype), one in self._stand_ins.items() if (name, dtype) == (whole.name, tf.resource)
         )
         terms = _terms_of(whole, self._graph)
-        anchors = [anchor.handle for anchor in whole.made.variables]
+        anchors = [anchor.handle for anchor in whole.runtime_table.variables]
         return [*anchors, *terms, *stand_ins, *self._reads.get(whole.name, ())]
 
     def gradient(self, tensor: tf.Tensor, gradients: list[Any]) -> Any:
@@ -122,7 +122,7 @@ class LateUses:
         whole = self._of(tensor)
         if whole is None or whole.number:
             return gradients[0]
-        anchors = len(whole.made.variables)
+        anchors = len(whole.runtime_table.variables)
         terms = anchors + len(_terms_of(whole, self._graph))
         return _joined_gradient(whole, gradients[:anchors], gradients[anchors:terms], gradients[terms:])
 
@@ -290,7 +290,7 @@ def _set(stand_in: tf.Tensor, rows: tf.Tensor) -> tf.Operation:
 
 def _terms_of(whole: Whole, graph: tf.Graph) -> list[tf.Tensor]:
     """Return the values float32 [2] of the terms over all rows: half the squares, and the absolute values."""
-    return [graph.get_operation_by_name(name).outputs[0] for name in whole.made.terms.get(graph, ())]
+    return [graph.get_operation_by_name(name).outputs[0] for name in whole.runtime_table.terms.get(graph, ())]
 
 
 def _joined_gradient(whole: Whole, anchors: list[Any], terms: list[Any], reads: list[Any]) -> Any:

@@ -19,7 +19,7 @@ from runtime.table.table import Table as RuntimeTable
 class Whole:
     """A variable (`number` 0) or one of its slots (from 1 on), or a part of a partitioned one."""
 
-    made: RuntimeTable
+    runtime_table: RuntimeTable
     table: Table
     part: int
     number: int = 0
@@ -36,7 +36,7 @@ class Whole:
     @property
     def rows(self) -> tf.Tensor | None:
         """The rows, where the rewrite has built a read of them."""
-        stands_for = self.made.anchor.stands_for
+        stands_for = self.runtime_table.anchor.stands_for
         plain = len(self.table.pieces) == 1 and not self.number and stands_for is not None
         return stands_for.rows if plain else None
 
@@ -47,13 +47,13 @@ class Whole:
             if self.number:
                 rows = tf.gather(self._slot(), keys)
             else:
-                rows = sparse_lookup(self.made, keys) if trains else rows_in_place(self.made, keys)
+                rows = sparse_lookup(self.runtime_table, keys) if trains else rows_in_place(self.runtime_table, keys)
         return tf.reshape(rows, self.shape)
 
     def _slot(self) -> tf.Tensor:
         """Build a read of the slot of all rows of the variable; those of a table that no step has updated are new."""
-        start, dim, rows = self.table.starts[self.number - 1], self.made.dim, self.table.rows
-        keys, _, slots, _ = self.made.snapshot()
+        start, dim, rows = self.table.starts[self.number - 1], self.runtime_table.dim, self.table.rows
+        keys, _, slots, _ = self.runtime_table.snapshot()
         slots = tf.pad(
             slots, [[0, 0], [0, tf.maximum(0, self.number * dim - tf.shape(slots)[1])]], constant_values=start
         )
@@ -63,21 +63,21 @@ class Whole:
 
     def assign(self, value: tf.Tensor, before: tf.Tensor | None = None) -> tf.Operation:
         """Build what sets the values; of rows that were read `before`, those that differ from them."""
-        keys, values = row_keys(self.table, self.part), tf.reshape(value, [self.shape[0], self.made.dim])
+        keys, values = row_keys(self.table, self.part), tf.reshape(value, [self.shape[0], self.runtime_table.dim])
         if before is not None:
             differ = tf.reduce_any(tf.not_equal(values, tf.reshape(before, tf.shape(values))), 1)
             changed = tf.reshape(tf.where(differ), [-1])
             keys, values = tf.gather(keys, changed), tf.gather(values, changed)
         if not self.number:
-            return self.made.anchor.set_rows(keys, values)
+            return self.runtime_table.anchor.set_rows(keys, values)
         (owner,) = self.table.optimizers
         # A row that waits for steps of its slots takes these first.
-        with tf.device("/device:CPU:0"), tf.control_dependencies(self.made.snapshot()):
+        with tf.device("/device:CPU:0"), tf.control_dependencies(self.runtime_table.snapshot()):
             how = {"optimizer": owner.rule, "starts": owner.starts, "column": self.number}
             return tf.group(
                 *(
                     native.ops().rec_write_column(held.created, *held.own(keys, values), **how)
-                    for held in self.made.parts or [self.made]
+                    for held in self.runtime_table.parts or [self.runtime_table]
                 )
             )
 

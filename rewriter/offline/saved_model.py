@@ -83,7 +83,7 @@ def _write_checkpoint(graphs: Sequence[Rewritten], source: Path, target: Path) -
     target.parent.mkdir()
     parts: dict[Path, list[str]] = {}
     known: set[str] = set()
-    for number, graph in enumerate(sorted(graphs, key=lambda one: -len(_gone(one)))):
+    for number, graph in enumerate(sorted(graphs, key=lambda rewritten: -len(_gone(rewritten)))):
         part = target.with_name(f"part{number}")
         _save_again(graph.content, source, part)
         parts[part] = [name for name, _ in tf.train.list_variables(str(part)) if name not in known]

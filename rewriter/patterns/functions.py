@@ -41,7 +41,7 @@ def inner_uses(view: GraphView, use: Use) -> Iterator[InnerUse]:
 def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
     """Return why a variable passed to functions is not replaced: how it is used there, and the remedy."""
     kind = view.type(use.op)
-    uses = sorted(inner_uses(view, use), key=lambda one: one.type in lookups)
+    uses = sorted(inner_uses(view, use), key=lambda inner_use: inner_use.type in lookups)
     if not uses:
         return f"{kind} `{use.op}` passes it to functions, in which no use of it was found"
     first = uses[0]

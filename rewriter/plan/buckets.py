@@ -126,15 +126,15 @@ def groups_of(view: GraphView, tables: Sequence[Table], shown: Shown) -> tuple[l
     groups, reasons = list[Group](), dict[str, str]()
     for table in tables:
         search = _Search(view, table, shown)
-        reason = search.reason() or _shared(groups, search.found, shown)
+        reason = search.reason() or _shared(groups, search.bucketings, shown)
         if reason:
             reasons[table.name] = reason
             continue
-        group = next((one for one in groups if one.fits(search.found)), None)
+        group = next((one for one in groups if one.fits(search.bucketings)), None)
         if group is None:
             group = Group()
             groups.append(group)
-        group.add(table, search.found)
+        group.add(table, search.bucketings)
     return groups, reasons
 
 
@@ -176,7 +176,7 @@ class _Search:
 
     def __init__(self, view: GraphView, table: Table, shown: Shown) -> None:
         self._view, self._table, self._shown = view, table, shown
-        self.found: dict[str, Bucketing] = {}
+        self.bucketings: dict[str, Bucketing] = {}
         #: Ids that are the same at each step, and the vocabularies that give words no id.
         self._fixed: list[int] = []
         self._without_others: list[str] = []
@@ -195,7 +195,7 @@ class _Search:
         for ids in (*(lookup.ids for lookup in self._table.lookups), *indices):
             for reason in self._origins(self._shown.names.get(ids, ids)):
                 return reason
-        if not self.found:
+        if not self.bucketings:
             return (
                 f"words outside of the vocabulary of `{self._without_others[0]}` get no row: give it an "
                 "out-of-vocabulary bucket"
@@ -294,7 +294,7 @@ class _Search:
             return
         is_last = first + buckets == rows
         layout = Buckets(buckets, first) if is_last else Buckets(buckets, first, rows)
-        for other in self.found.values():
+        for other in self.bucketings.values():
             if other.layout != layout:
                 yield (
                     f"`{tensor.op}` and `{other.op}` divide ids into buckets that are different rows: {buckets} from "
@@ -303,7 +303,7 @@ class _Search:
         added = 0 if is_last and self._view.type(tensor.op) not in FINDS else rows - moved
         if added:
             yield from self._added(tensor.op)
-        self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, layout, moved, added)
+        self.bucketings[tensor.op] = Bucketing(tensor.op, tensor, buckets, layout, moved, added)
 
     def _added(self, op: str) -> Iterator[str]:
         """Yield a reason if no op can be added beside one."""

@@ -24,7 +24,7 @@ def growth_lines(tables: Iterable[Table]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for table in tables:
         groups.setdefault(_says(table.bound), []).append(names[table.name])
-    return [f"{listed(group)} {says}" for says, group in sorted(groups.items(), key=lambda one: -len(one[1]))]
+    return [f"{listed(group)} {says}" for says, group in sorted(groups.items(), key=lambda bounded: -len(bounded[1]))]
 
 
 def _says(bound: Bound) -> str:

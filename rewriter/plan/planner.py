@@ -279,5 +279,5 @@ def explain(view: GraphView, name: str) -> str:
 def nearest_variable(view: GraphView, op: str) -> str | None:
     """Return the variable with the fewest ops between it and `op`; `op` itself if it is a variable."""
     types = set(VARIABLES)
-    ancestors = view.ancestors([Tensor(op)], stop=lambda one: view.type(one) in types)
+    ancestors = view.ancestors([Tensor(op)], stop=lambda ancestor: view.type(ancestor) in types)
     return next((one for one in ancestors if view.type(one) in types), None)

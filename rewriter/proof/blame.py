@@ -8,7 +8,7 @@ from typing import Any
 
 from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.proof.comparing import Found, run_before, run_step
+from rewriter.proof.comparing import Deviation, run_before, run_step
 from rewriter.proof.paired_graphs import MovedTable, MovedUpdate, PairedGraphs
 from rewriter.proof.recording import Recording, Step, needed
 from rewriter.proof.replay import Side
@@ -34,40 +34,42 @@ class _Culprit:
     output: int = 0
 
 
-def blame(graphs: PairedGraphs, recording: Recording, found: Found, watch: Watch, tolerance: float) -> tuple[str, str]:
+def blame(
+    graphs: PairedGraphs, recording: Recording, deviation: Deviation, watch: Watch, tolerance: float
+) -> tuple[str, str]:
     """Return the tensor at which the difference begins, and how it differs."""
-    if found.step == 0:
-        return _initial(graphs, found)
-    if found.kind == "the run":
-        return graphs.stock_of(found.item), found.detail
-    search = _Search(graphs, recording, found, watch, tolerance)
+    if deviation.step == 0:
+        return _initial(graphs, deviation)
+    if deviation.kind == "the run":
+        return graphs.stock_of(deviation.item), deviation.detail
+    search = _Search(graphs, recording, deviation, watch, tolerance)
     culprit = search.first()
     return f"{culprit.op}:{culprit.output}", culprit.reason
 
 
-def _initial(graphs: PairedGraphs, found: Found) -> tuple[str, str]:
-    if found.table is not None:
-        return str(found.table.table.initial), f"the table is initialized with other rows: {found.detail}"
-    return f"{found.item}:0", f"the variable is initialized with other values: {found.detail}"
+def _initial(graphs: PairedGraphs, deviation: Deviation) -> tuple[str, str]:
+    if deviation.table is not None:
+        return str(deviation.table.table.initial), f"the table is initialized with other rows: {deviation.detail}"
+    return f"{deviation.item}:0", f"the variable is initialized with other values: {deviation.detail}"
 
 
 class _Search:
     """All values of one step, in both graphs, that can be computed before the step writes anything."""
 
     def __init__(
-        self, graphs: PairedGraphs, recording: Recording, found: Found, watch: Watch, tolerance: float
+        self, graphs: PairedGraphs, recording: Recording, deviation: Deviation, watch: Watch, tolerance: float
     ) -> None:
-        self.graphs, self.found, self.tolerance = graphs, found, tolerance
-        self.step = recording.steps[found.step - 1]
+        self.graphs, self.deviation, self.tolerance = graphs, deviation, tolerance
+        self.step = recording.steps[deviation.step - 1]
         self.ops = _reached(graphs.original, self.step)
         self.moved_ops = _reached(graphs.moved, self.step)
         graphs.start()
         try:
-            for earlier in recording.steps[: found.step - 1]:
+            for earlier in recording.steps[: deviation.step - 1]:
                 run_before(graphs, earlier, watch.of(earlier))
                 run_step(graphs, earlier, watch.of(earlier))
-            self.one = _values(graphs.original, self.ops, graphs.dead[0], self.step)
-            self.other = _values(graphs.moved, self.moved_ops, graphs.dead[1], self.step)
+            self.original = _values(graphs.original, self.ops, graphs.dead[0], self.step)
+            self.moved = _values(graphs.moved, self.moved_ops, graphs.dead[1], self.step)
         finally:
             graphs.close()
 
@@ -81,17 +83,17 @@ class _Search:
         return culprit
 
     def _begin(self) -> _Culprit:
-        found = self.found
-        if found.pair is not None:
-            output = found.pair.original.output if found.pair.consumer == found.pair.original.op else 0
-            return _Culprit(found.pair.consumer, found.detail, output)
-        if found.table is not None:
-            return self._update(found.table)
-        by = [op for op, variable in writers(self.graphs.original.view, self.ops).items() if variable == found.item]
+        deviation = self.deviation
+        if deviation.pair is not None:
+            output = deviation.pair.original.output if deviation.pair.consumer == deviation.pair.original.op else 0
+            return _Culprit(deviation.pair.consumer, deviation.detail, output)
+        if deviation.table is not None:
+            return self._update(deviation.table)
+        by = [op for op, variable in writers(self.graphs.original.view, self.ops).items() if variable == deviation.item]
         if not by:
-            return _Culprit(found.item, f"no op of the step writes it: {found.detail}")
+            return _Culprit(deviation.item, f"no op of the step writes it: {deviation.detail}")
         lost = [op for op in by if op not in self.moved_ops]
-        return _Culprit((lost or by)[0], self._lost(lost[0]) if lost else found.detail)
+        return _Culprit((lost or by)[0], self._lost(lost[0]) if lost else deviation.detail)
 
     def _update(self, table: MovedTable) -> _Culprit:
         ran = [one for one in table.updates if any(op in self.ops for op in one.stock.ops)]
@@ -99,8 +101,8 @@ class _Search:
             if update.op not in self.moved_ops:
                 return _Culprit(update.stock.ops[0], self._lost(update.op))
         if not ran:
-            return _Culprit(table.table.name, f"no op of the step changes its rows: {self.found.detail}")
-        return _Culprit(ran[0].stock.ops[0], self.found.detail)
+            return _Culprit(table.table.name, f"no op of the step changes its rows: {self.deviation.detail}")
+        return _Culprit(ran[0].stock.ops[0], self.deviation.detail)
 
     @staticmethod
     def _lost(op: str) -> str:
@@ -108,29 +110,32 @@ class _Search:
 
     def _before(self, culprit: _Culprit, seen: Collection[str]) -> _Culprit:
         """Return an op that `culprit` gets the difference from; `culprit` itself if all its inputs are equal."""
-        moved = self.graphs.table_of(culprit.op)
-        update = _update_of(moved, culprit.op)
+        table = self.graphs.table_of(culprit.op)
+        update = _update_of(table, culprit.op)
         if update is not None and (reason := self._numbers(update)):
             return _Culprit(culprit.op, reason)
         worst: tuple[float, _Culprit] | None = None
         for edge in self._edges(culprit.op, seen):
-            one, other = self.one[str(edge.original)], self.other[str(edge.moved)]
-            found = gap(one, other, self.tolerance)
-            if not found.differs:
+            original, moved = self.original[str(edge.original)], self.moved[str(edge.moved)]
+            difference = gap(original, moved, self.tolerance)
+            if not difference.differs:
                 continue
-            meant = self.other.get(str(edge.expected))
-            if edge.moved != edge.expected and meant is not None and not gap(one, meant, self.tolerance).differs:
+            meant = self.moved.get(str(edge.expected))
+            if edge.moved != edge.expected and meant is not None and not gap(original, meant, self.tolerance).differs:
                 return _Culprit(culprit.op, f"it reads `{edge.moved}` and must read `{edge.expected}`", culprit.output)
-            if worst is None or found.ratio > worst[0]:
-                worst = found.ratio, _Culprit(edge.original.op, self._reason(edge, one, other), edge.original.output)
-        return worst[1] if worst else self._at(culprit, moved)
+            if worst is None or difference.ratio > worst[0]:
+                worst = (
+                    difference.ratio,
+                    _Culprit(edge.original.op, self._reason(edge, original, moved), edge.original.output),
+                )
+        return worst[1] if worst else self._at(culprit, table)
 
-    def _reason(self, edge: _Edge, one: Any, other: Any) -> str:
+    def _reason(self, edge: _Edge, original: Any, moved: Any) -> str:
         view: GraphView = self.graphs.moved.view
         computed = (
             view.type(edge.moved.op) in GETTERS and self.graphs.original.view.type(edge.original.op) not in GETTERS
         )
-        return (f"it is now computed in the dataset, as `{edge.moved}`: " if computed else "") + where(one, other)
+        return (f"it is now computed in the dataset, as `{edge.moved}`: " if computed else "") + where(original, moved)
 
     def _at(self, culprit: _Culprit, moved: MovedTable | None) -> _Culprit:
         """Return why an op gives another result on equal inputs."""
@@ -148,7 +153,7 @@ class _Search:
         pending = [op]
         while pending:
             for edge in self._inputs(pending.pop()):
-                if str(edge.original) in self.one and str(edge.moved) in self.other:
+                if str(edge.original) in self.original and str(edge.moved) in self.moved:
                     yield edge
                 elif edge.original.op not in passed:
                     passed.add(edge.original.op)
@@ -167,8 +172,8 @@ class _Search:
             stock = next(lookup for lookup in table.table.lookups if lookup.op == op)
             yield self._edge(stock.ids, moved_view.inputs(table.lookup_of(op))[2])
         elif op in view and op in moved_view:
-            for one, other in zip(view.inputs(op), moved_view.inputs(op), strict=False):
-                yield self._edge(one, other)
+            for original, moved in zip(view.inputs(op), moved_view.inputs(op), strict=False):
+                yield self._edge(original, moved)
 
     def _edge(self, original: Tensor, moved: Tensor) -> _Edge:
         expected = self.graphs.counterpart(original) or original
@@ -181,13 +186,13 @@ class _Search:
 
     def _numbers(self, update: MovedUpdate) -> str | None:
         """Compare the hyperparameters of an update."""
-        packed = self.other.get(str(self.graphs.moved.view.inputs(update.op)[3]))
+        packed = self.moved.get(str(self.graphs.moved.view.inputs(update.op)[3]))
         if packed is None:
             return None
-        for number, given in enumerate(update.stock.hyper):
-            value = self.one.get(str(given)) if isinstance(given, Tensor) else given
+        for number, hyperparameter in enumerate(update.stock.hyper):
+            value = self.original.get(str(hyperparameter)) if isinstance(hyperparameter, Tensor) else hyperparameter
             if value is not None and gap(value, float(packed[number]), self.tolerance).differs:
-                name = f" (`{given}`)" if isinstance(given, Tensor) else ""
+                name = f" (`{hyperparameter}`)" if isinstance(hyperparameter, Tensor) else ""
                 return f"hyperparameter {number}{name} of {update.stock.rule}: {where(value, packed[number])}"
         return None
 
@@ -207,36 +212,36 @@ def _values(side: Side, ops: Collection[str], dead: Collection[str], step: Step)
 
 def _readable(side: Side, ops: Collection[str], dead: Collection[str]) -> list[str]:
     left_out = {*side.view.descendants(written(side.view, ops)), *dead}
-    found: list[str] = []
+    readable: list[str] = []
     for op in ops:
         if op not in left_out:
             outputs = side.graph.get_operation_by_name(op).outputs
-            found += [tensor.name for tensor in outputs if not no_array(tensor)]
-    return found
+            readable += [tensor.name for tensor in outputs if not no_array(tensor)]
+    return readable
 
 
-def describe(graphs: PairedGraphs, found: Found, tensor: str, reason: str, source: Any) -> Difference:
+def describe(graphs: PairedGraphs, deviation: Deviation, tensor: str, reason: str, source: Any) -> Difference:
     """Return the difference with the type of its op, the nearest table, and the line of user code that built the op."""
     op = tensor.partition(":")[0]
     view = graphs.original.view if op in graphs.original.view else graphs.moved.view
     return Difference(
-        found.step,
-        found.kind,
-        found.item,
-        found.gap.amount,
-        found.gap.scale,
+        deviation.step,
+        deviation.kind,
+        deviation.item,
+        deviation.gap.amount,
+        deviation.gap.scale,
         tensor,
         view.type(op) if op in view else "",
         reason,
-        _table(graphs, found, op),
+        _table(graphs, deviation, op),
         source(op),
     )
 
 
-def _table(graphs: PairedGraphs, found: Found, op: str) -> str | None:
+def _table(graphs: PairedGraphs, deviation: Deviation, op: str) -> str | None:
     """Return the table that differs, or that of the nearest lookup, or the one whose ids depend on `op`."""
     behind_it = graphs.original.view.ancestors([Tensor(op)]) if op in graphs.original.view else [op]
-    seen_at = [found.pair.consumer] if found.pair else []
+    seen_at = [deviation.pair.consumer] if deviation.pair else []
     tables = (graphs.table_of(one) for one in (*behind_it, *seen_at))
-    moved = found.table or next((one for one in tables if one is not None), None)
+    moved = deviation.table or next((one for one in tables if one is not None), None)
     return moved.table.name if moved else None

@@ -27,14 +27,14 @@ from rewriter.proof.result import Gap, Tally, gap, where
 from rewriter.proof.watch import Pair, Watch, Watched, keys_of
 from runtime.native.update_rules import UPDATE_RULES, sets_of
 
-__all__ = ["Comparison", "Found", "Reruns", "Valued", "run_before", "run_step"]
+__all__ = ["Comparison", "Deviation", "Reruns", "Valued", "run_before", "run_step"]
 
 
 @dataclass(frozen=True)
-class Found:
+class Deviation:
     """A difference: a pair of tensors at a step, or the state of a variable or table after it.
 
-    `one` is the original's value; for a table, that of the rows `keys` if these are given.
+    `original` is the original's value; for a table, that of the rows `keys` if these are given.
     """
 
     step: int
@@ -42,7 +42,7 @@ class Found:
     item: str
     gap: Gap
     detail: str
-    one: Any = field(repr=False)
+    original: Any = field(repr=False)
     pair: Pair | None = None
     table: MovedTable | None = None
     keys: Any = field(default=None, repr=False)
@@ -57,29 +57,30 @@ class Reruns:
         self._step = 0
         self._values: list[Mapping[str, Any]] = [{}] * (1 + len(SEEDS))
 
-    def agrees(self, found: Found) -> bool:
+    def agrees(self, deviation: Deviation) -> bool:
         """Whether the original gives the same value again."""
-        return found.one is None or not self._gaps(found)[0].differs
+        return deviation.original is None or not self._gaps(deviation)[0].differs
 
-    def moved_by(self, found: Found) -> Gap:
+    def moved_by(self, deviation: Deviation) -> Gap:
         """Return the greatest difference between the original and its twins in what was found."""
-        return max(self._gaps(found)[1:], key=lambda one: one.amount)
+        return max(self._gaps(deviation)[1:], key=lambda difference: difference.amount)
 
     def close(self) -> None:
         """End all sessions."""
         for side in self._sides:
             side.close()
 
-    def _gaps(self, found: Found) -> list[Gap]:
+    def _gaps(self, deviation: Deviation) -> list[Gap]:
         if not self._sides:
             self._start()
-        while self._step < found.step:
+        while self._step < deviation.step:
             self._run(self._step)
             self._step += 1
         values = (
-            _value_of(self._graphs, side, found, known) for side, known in zip(self._sides, self._values, strict=True)
+            _value_of(self._graphs, side, deviation, known)
+            for side, known in zip(self._sides, self._values, strict=True)
         )
-        return [gap(found.one, value, found.gap.limit, found.gap.scale) for value in values]
+        return [gap(deviation.original, value, deviation.gap.limit, deviation.gap.scale) for value in values]
 
     def _start(self) -> None:
         self._sides = [Side(self._graphs.original.definition) for _ in self._values]
@@ -103,15 +104,17 @@ class Reruns:
         self._values = [{**one, **later} for one, later in zip(known, [own, *others], strict=True)]
 
 
-def _value_of(graphs: PairedGraphs, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
-    """Return the value of `found` in the original on `side`, which is at that step; `values` are the step's results."""
-    if found.pair is not None:
-        return found.pair.of_table(values[str(found.pair.original)])
-    if found.table is None:
-        return side.variable(found.item)
-    slots = found.table.table.pieces[0].slots
-    keys = np.arange(found.table.table.rows) if found.keys is None else found.keys
-    return graphs.rows_of(side, found.table.table, keys, slots.index(found.item) if found.item in slots else None)
+def _value_of(graphs: PairedGraphs, side: Side, deviation: Deviation, values: Mapping[str, Any]) -> Any:
+    """Return the value of `deviation` in the original on `side`, which is at that step; `values` are its results."""
+    if deviation.pair is not None:
+        return deviation.pair.of_table(values[str(deviation.pair.original)])
+    if deviation.table is None:
+        return side.variable(deviation.item)
+    slots = deviation.table.table.pieces[0].slots
+    keys = np.arange(deviation.table.table.rows) if deviation.keys is None else deviation.keys
+    return graphs.rows_of(
+        side, deviation.table.table, keys, slots.index(deviation.item) if deviation.item in slots else None
+    )
 
 
 #: A pair, with its values in the original and in the rewritten graph.
@@ -125,9 +128,9 @@ def run_before(graphs: PairedGraphs, step: Step, watched: Watched) -> list[Value
         ValueError: the original fails.
         tf.errors.OpError: the rewritten graph fails.
     """
-    one = _original(graphs, [], step, [pair.original for pair in watched.before])
-    other = graphs.moved.run([], step.feeds, [str(pair.moved) for pair in watched.before])
-    return _valued(watched.before, one, other)
+    original = _original(graphs, [], step, [pair.original for pair in watched.before])
+    moved = graphs.moved.run([], step.feeds, [str(pair.moved) for pair in watched.before])
+    return _valued(watched.before, original, moved)
 
 
 def run_step(graphs: PairedGraphs, step: Step, watched: Watched) -> tuple[list[Valued], dict[str, Any]]:
@@ -139,10 +142,10 @@ def run_step(graphs: PairedGraphs, step: Step, watched: Watched) -> tuple[list[V
     """
     ids = {pair.item: str(pair.original) for pair in watched.before if pair.kind == "ids"}
     wanted = [*(pair.original for pair in watched.within), *watched.forced, *ids.values()]
-    one = _original(graphs, step.fetches, step, wanted)
-    feeds = {**step.feeds, **{name: one[name] for name in watched.forced}}
-    other = graphs.moved.run(step.fetches, feeds, [str(pair.moved) for pair in watched.within])
-    return _valued(watched.within, one, other), {item: one[name] for item, name in ids.items()}
+    original = _original(graphs, step.fetches, step, wanted)
+    feeds = {**step.feeds, **{name: original[name] for name in watched.forced}}
+    moved = graphs.moved.run(step.fetches, feeds, [str(pair.moved) for pair in watched.within])
+    return _valued(watched.within, original, moved), {item: original[name] for item, name in ids.items()}
 
 
 def _original(graphs: PairedGraphs, fetches: Sequence[str], step: Step, wanted: Iterable[Any]) -> dict[str, Any]:
@@ -152,8 +155,8 @@ def _original(graphs: PairedGraphs, fetches: Sequence[str], step: Step, wanted: 
         raise ValueError(f"a recorded step of the original cannot be run again: {reason_of(error)}") from error
 
 
-def _valued(pairs: Sequence[Pair], one: dict[str, Any], other: dict[str, Any]) -> list[Valued]:
-    values = ((pair, one[str(pair.original)], other[str(pair.moved)]) for pair in pairs)
+def _valued(pairs: Sequence[Pair], original: dict[str, Any], moved: dict[str, Any]) -> list[Valued]:
+    values = ((pair, original[str(pair.original)], moved[str(pair.moved)]) for pair in pairs)
     return [(pair, pair.of_table(first), second) for pair, first, second in values]
 
 
@@ -171,7 +174,7 @@ class Comparison:
         self.notes: list[str] = []
         self._control = Reruns(graphs, recording, self.watch)
 
-    def run(self) -> Found | None:
+    def run(self) -> Deviation | None:
         """Return the first difference; None if there is none.
 
         Values that the original does not reproduce in a second run are left out, with a note. So are values that change
@@ -183,36 +186,36 @@ class Comparison:
         self.graphs.start()
         left_out: set[tuple[str, str]] = set()
         try:
-            for found in self._differences():
-                item = found.kind, found.item
+            for deviation in self._differences():
+                item = deviation.kind, deviation.item
                 if item in left_out:
                     self.tally.drop(*item)
-                elif reason := self._why_left_out(found):
+                elif reason := self._why_left_out(deviation):
                     left_out.add(item)
                     self.tally.drop(*item)
-                    self.notes.append(f"{found.kind} of `{found.item}` are left out: {reason}")
+                    self.notes.append(f"{deviation.kind} of `{deviation.item}` are left out: {reason}")
                 else:
-                    return found
+                    return deviation
         finally:
             self.graphs.close()
             self._control.close()
         self._note_missing()
         return None
 
-    def _why_left_out(self, found: Found) -> str:
+    def _why_left_out(self, deviation: Deviation) -> str:
         """Return why a difference says nothing about the rewrite; an empty string if it does."""
-        if not self._control.agrees(found):
+        if not self._control.agrees(deviation):
             return "two runs of the original differ in them, too"
         drifted = self.tally.differ(_STATE)
-        if not drifted or not found.step or found.one is None or not found.gap.limit:
+        if not drifted or not deviation.step or deviation.original is None or not deviation.gap.limit:
             return ""
-        nudge = self._control.moved_by(found).amount
-        figures = f"they differ by {found.gap.amount:.2g} of {found.gap.scale:.2g} at step {found.step}"
+        nudge = self._control.moved_by(deviation).amount
+        figures = f"they differ by {deviation.gap.amount:.2g} of {deviation.gap.scale:.2g} at step {deviation.step}"
         compared = f"the original with its first rows changed in the last digit differs by {nudge:.2g}"
-        if math.isfinite(nudge) and found.gap.amount <= allowed(found.step, nudge):
+        if math.isfinite(nudge) and deviation.gap.amount <= allowed(deviation.step, nudge):
             return f"{figures}, and {compared}"
-        if nudge > found.gap.limit * found.gap.scale:
-            self.notes.append(f"{found.kind} of `{found.item}`: {figures}; {compared}, so this is not rounding")
+        if nudge > deviation.gap.limit * deviation.gap.scale:
+            self.notes.append(f"{deviation.kind} of `{deviation.item}`: {figures}; {compared}, so this is not rounding")
         return ""
 
     def _note_missing(self) -> None:
@@ -225,14 +228,14 @@ class Comparison:
             elif any(one.gradients for one in table.updates) and table.name not in trained:
                 self.notes.append(f"no step trains `{table.name}`: its lookups were compared, its updates were not")
 
-    def _differences(self) -> Iterator[Found]:
+    def _differences(self) -> Iterator[Deviation]:
         yield from self._variables(0, "initial values")
         yield from self._whole(0, "initial values")
         for number, step in enumerate(self.recording.steps, 1):
             yield from self._step(number, step)
         yield from self._whole(len(self.recording.steps), "all rows at the end")
 
-    def _step(self, number: int, step: Step) -> Iterator[Found]:
+    def _step(self, number: int, step: Step) -> Iterator[Deviation]:
         try:
             watched = self.watch.of(step)
             yield from self._compared(number, run_before(self.graphs, step, watched))
@@ -244,25 +247,25 @@ class Comparison:
         except tf.errors.OpError as error:
             op = error.op.name if error.op is not None else ""
             detail = f"the rewritten graph fails at `{op}`: {reason_of(error)}"
-            yield Found(number, "the run", op, Gap(np.inf, 1.0, 0.0), detail, None)
+            yield Deviation(number, "the run", op, Gap(np.inf, 1.0, 0.0), detail, None)
 
-    def _compared(self, number: int, values: Iterable[Valued]) -> Iterator[Found]:
-        for pair, one, other in values:
-            gap = self.tally.add(pair.kind, pair.item, *_keys(pair, one, other))
+    def _compared(self, number: int, values: Iterable[Valued]) -> Iterator[Deviation]:
+        for pair, original, moved in values:
+            gap = self.tally.add(pair.kind, pair.item, *_keys(pair, original, moved))
             if gap.differs:
-                yield Found(number, pair.kind, pair.item, gap, where(one, other), one, pair)
+                yield Deviation(number, pair.kind, pair.item, gap, where(original, moved), original, pair)
 
-    def _variables(self, number: int, kind: str) -> Iterator[Found]:
-        one, other = (side.values(self.graphs.variables) for side in (self.graphs.original, self.graphs.moved))
+    def _variables(self, number: int, kind: str) -> Iterator[Deviation]:
+        original, moved = (side.values(self.graphs.variables) for side in (self.graphs.original, self.graphs.moved))
         for name in self.graphs.variables:
-            yield from self._differ(number, kind, name, one[name], other[name], None)
+            yield from self._differ(number, kind, name, original[name], moved[name], None)
 
-    def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Found]:
+    def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Deviation]:
         """Compare the rows that a step looked up, as they are after it, and their slots if the step updated them."""
-        given = [np.ravel(keys_of(one, ids[one.op])) for one in table.table.lookups if one.op in ids]
-        if not given:
+        looked_up = [np.ravel(keys_of(one, ids[one.op])) for one in table.table.lookups if one.op in ids]
+        if not looked_up:
             return
-        keys = np.unique(np.concatenate(given).astype(np.int64))
+        keys = np.unique(np.concatenate(looked_up).astype(np.int64))
         name, stock = table.table.name, functools.partial(self.graphs.stock_rows, table.table, keys)
         values, slots = self._sorted(table, keys)
         yield from self._differ(number, "touched rows", name, stock(), values, table, keys)
@@ -271,11 +274,11 @@ class Comparison:
             own = slots[:, i * table.table.dim : (i + 1) * table.table.dim]
             yield from self._differ(number, "slots of touched rows", slot, stock(i), own, table, keys)
 
-    def _whole(self, steps: int, kind: str) -> Iterator[Found]:
+    def _whole(self, steps: int, kind: str) -> Iterator[Deviation]:
         for table in self.graphs.tables:
-            one = self.graphs.stock_rows(table.table, np.arange(table.table.rows))
-            other = self._sorted(table, np.arange(table.table.rows))[0]
-            yield from self._differ(steps, kind, table.table.name, one, other, table)
+            original = self.graphs.stock_rows(table.table, np.arange(table.table.rows))
+            moved = self._sorted(table, np.arange(table.table.rows))[0]
+            yield from self._differ(steps, kind, table.table.name, original, moved, table)
 
     def _sorted(self, table: MovedTable, keys: Any) -> tuple[Any, Any]:
         """Return rows and slots of the table by sorted keys; missing rows are NaN."""
@@ -286,28 +289,28 @@ class Comparison:
         if not known.size:
             return np.full([len(keys), table.table.dim], np.nan), np.full([len(keys), 0], np.nan)
         places = order[np.minimum(np.searchsorted(known, keys, sorter=order), len(order) - 1)]
-        found = (known[places] == keys)[:, None]
-        return np.where(found, values[places], np.nan), np.where(found, slots[places], np.nan)
+        present = (known[places] == keys)[:, None]
+        return np.where(present, values[places], np.nan), np.where(present, slots[places], np.nan)
 
     def _differ(
         self,
         number: int,
         kind: str,
         item: str,
-        one: Any,
-        other: Any,
+        original: Any,
+        moved: Any,
         table: MovedTable | None,
         keys: Any = None,
-    ) -> Iterator[Found]:
-        gap = self.tally.add(kind, item, one, other)
+    ) -> Iterator[Deviation]:
+        gap = self.tally.add(kind, item, original, moved)
         if gap.differs:
-            yield Found(number, kind, item, gap, where(one, other), one, None, table, keys)
+            yield Deviation(number, kind, item, gap, where(original, moved), original, None, table, keys)
 
 
-def _keys(pair: Pair, one: Any, other: Any) -> tuple[Any, Any]:
+def _keys(pair: Pair, original: Any, moved: Any) -> tuple[Any, Any]:
     """Compare ids of int32 and int64 as equal."""
     exact = pair.kind in ("ids", "updated ids")
-    return (one.astype(np.int64), other.astype(np.int64)) if exact else (one, other)
+    return (original.astype(np.int64), moved.astype(np.int64)) if exact else (original, moved)
 
 
 def _by_optimizer(table: Table, slots: Any, kind: int) -> Any:
@@ -317,8 +320,8 @@ def _by_optimizer(table: Table, slots: Any, kind: int) -> Any:
         places[number] = at
         at += len(UPDATE_RULES[rule].slots) * table.dim
     parts = [np.zeros([len(slots), 0], np.float32)]
-    for number, one in enumerate(table.optimizers):
-        first, width = places.get(number), len(one.slots) * table.dim
-        fresh = np.repeat(np.asarray(one.starts, np.float32), table.dim)[None].repeat(len(slots), 0)
+    for number, optimizer in enumerate(table.optimizers):
+        first, width = places.get(number), len(optimizer.slots) * table.dim
+        fresh = np.repeat(np.asarray(optimizer.starts, np.float32), table.dim)[None].repeat(len(slots), 0)
         parts.append(fresh if first is None else slots[:, first : first + width])
     return np.concatenate(parts, 1)

@@ -60,8 +60,8 @@ def _fetches(meta: Any, view: GraphView, plan: Plan) -> tuple[str, ...]:
     train, losses = (collections.get(name, []) for name in (_TRAIN, _LOSSES))
     if not train:
         losses = [*losses, *ends(view, plan)]
-    found = (name.removeprefix("^") for name in (*train, *losses, *signatures))
-    return tuple(dict.fromkeys(name for name in found if op_of(name) in view))
+    fetches = (name.removeprefix("^") for name in (*train, *losses, *signatures))
+    return tuple(dict.fromkeys(name for name in fetches if op_of(name) in view))
 
 
 #: The size of unknown dimensions of placeholders.
@@ -120,17 +120,17 @@ class _Maker:
         """Return values for placeholders; the three of a sparse tensor are consistent, and weights match their ids."""
         counts = self._random.integers(0, _WIDTH + 1, BATCH)
         counts[[0, -1]] = 1, _WIDTH
-        found: dict[str, Any] = {}
+        feeds: dict[str, Any] = {}
         for name in names:
             base, _, part = name.rpartition("/")
             # An op may read only the values, for example of weights.
             if part in ("indices", "values", "shape") and {f"{base}/indices", f"{base}/values"} <= self._placeholders:
-                if f"{base}/indices:0" not in found:
-                    found |= self._sparse(base, counts)
+                if f"{base}/indices:0" not in feeds:
+                    feeds |= self._sparse(base, counts)
             else:
-                found[f"{name}:0"] = self._values(name, self._shape(name))
+                feeds[f"{name}:0"] = self._values(name, self._shape(name))
         known = {f"{name}:0" for name in names}
-        return {name: value for name, value in found.items() if name in known}
+        return {name: value for name, value in feeds.items() if name in known}
 
     def _sparse(self, base: str, counts: Any) -> dict[str, Any]:
         """Return a sparse matrix with the given number of values in each row."""

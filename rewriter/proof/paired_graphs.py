@@ -108,9 +108,9 @@ class PairedGraphs:
         names = [part.name if slot is None else part.slots[slot] for part in table.pieces]
         if len(names) == 1:
             return side.rows(names[0], keys).reshape(len(keys), table.dim)
-        found = np.empty([table.rows, table.dim], np.float32)
-        found[_ids_of_rows(table)] = np.concatenate([side.variable(name) for name in names]).reshape(-1, table.dim)
-        return found[keys]
+        rows = np.empty([table.rows, table.dim], np.float32)
+        rows[_ids_of_rows(table)] = np.concatenate([side.variable(name) for name in names]).reshape(-1, table.dim)
+        return rows[keys]
 
     def close(self) -> None:
         """End both sessions."""
@@ -119,8 +119,8 @@ class PairedGraphs:
 
     def counterpart(self, tensor: Tensor) -> Tensor | None:
         """Return the counterpart of a tensor of the original; None if it has none."""
-        found = self._moved_to.get(tensor, tensor)
-        return found if found.op in self.moved.view else None
+        counterpart = self._moved_to.get(tensor, tensor)
+        return counterpart if counterpart.op in self.moved.view else None
 
     @functools.cached_property
     def dead(self) -> tuple[set[str], set[str]]:
@@ -152,12 +152,12 @@ class PairedGraphs:
 
     @functools.cached_property
     def _by_op(self) -> dict[str, MovedTable]:
-        found: dict[str, MovedTable] = {}
+        tables: dict[str, MovedTable] = {}
         for moved in self.tables:
             for update in moved.updates:
-                found |= dict.fromkeys(update.stock.ops, moved)
-            found |= {lookup.op: moved for lookup in moved.table.lookups}
-        return found
+                tables |= dict.fromkeys(update.stock.ops, moved)
+            tables |= {lookup.op: moved for lookup in moved.table.lookups}
+        return tables
 
 
 def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:

@@ -59,13 +59,13 @@ def prove(
     """
     with tf.Graph().as_default() as graph:
         fetches = fetch_names(graph, build())
-        given = [fed_values(one) for one in itertools.islice(feeds() if callable(feeds) else feeds, steps)]
+        fed = [fed_values(one) for one in itertools.islice(feeds() if callable(feeds) else feeds, steps)]
         losses = [one.name for one in graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)]
         original = graph.as_graph_def()
         plan = rewrite(graph, tables)
         pipeline = move_ids_of(graph) if move_ids else None
         moved = graph.as_graph_def()
-        recording = record(original, moved, fetches, given or [{}] * steps)
+        recording = record(original, moved, fetches, fed or [{}] * steps)
         return prove_graphs(original, moved, plan, recording, pipeline, graph, losses, tolerance)
 
 
@@ -89,7 +89,7 @@ def record(original: Any, moved: Any, fetches: Iterable[str], feeds: Sequence[di
     try:
         side.start({})
         side.fill_iterators()
-        found = [{**one, **side.run([], one, names)} for one in feeds]
+        recorded = [{**one, **side.run([], one, names)} for one in feeds]
     except tf.errors.OutOfRangeError:
         raise ValueError(
             f"the input ends before {len(feeds)} steps are recorded: give verify a smaller number, or more input"
@@ -98,7 +98,7 @@ def record(original: Any, moved: Any, fetches: Iterable[str], feeds: Sequence[di
         raise ValueError(f"the input cannot be read: {reason_of(error)}") from error
     finally:
         side.close()
-    return Recording(tuple(Step(fetches, one) for one in found))
+    return Recording(tuple(Step(fetches, one) for one in recorded))
 
 
 def prove_graphs(
@@ -134,13 +134,13 @@ def prove_graphs(
         raise ValueError(f"no variable was replaced, so there is nothing to prove: {reasons}")
     graphs = PairedGraphs(original, moved, plan, pipeline)
     comparison = Comparison(graphs, recording, tolerance, losses)
-    found = comparison.run()
+    deviation = comparison.run()
     difference = None
-    if found is not None:
-        tensor, reason = blame(graphs, recording, found, comparison.watch, tolerance)
-        difference = describe(graphs, found, tensor, reason, lambda op: _source(live, op))
-    others = sum(not one.looks_up for one in recording.steps) if found is None else 0
-    steps = len(recording.steps) - others if found is None else found.step
+    if deviation is not None:
+        tensor, reason = blame(graphs, recording, deviation, comparison.watch, tolerance)
+        difference = describe(graphs, deviation, tensor, reason, lambda op: _source(live, op))
+    others = sum(not one.looks_up for one in recording.steps) if deviation is None else 0
+    steps = len(recording.steps) - others if deviation is None else deviation.step
     names = tuple(table.name for table in plan.tables)
     return Proof(steps, names, tolerance, comparison.tally.compared(), difference, tuple(comparison.notes), others)
 

@@ -60,14 +60,14 @@ class Sources:
 
     def _search(self, fetches: Collection[str], fed: Collection[str]) -> tuple[str, ...]:
         ops = needed(self._view, fetches, fed)
-        found: dict[str, None] = {}
+        sources: dict[str, None] = {}
         for op in (one for one in ops if self._gives(one)):
             for tensor in self._read(op, ops):
                 if str(tensor) not in fed:
-                    found[str(tensor)] = None
+                    sources[str(tensor)] = None
         # A source that depends on another recorded one does not run again: its inputs need not be recorded.
-        reached = needed(self._view, fetches, {*fed, *found})
-        kept = tuple(name for name in found if any(use.op in reached for use in self._uses(name)))
+        reached = needed(self._view, fetches, {*fed, *sources})
+        kept = tuple(name for name in sources if any(use.op in reached for use in self._uses(name)))
         for name in kept:
             if name.partition(":")[0] in self._dead:
                 raise ValueError(
@@ -108,16 +108,16 @@ class Sources:
         """The functions that run a source, or call a function that does."""
         functions = self._view.functions
         nodes = {name: list(one.node_def) for name, one in functions.items()}
-        found = {name for name, body in nodes.items() if any(node.op in GIVERS for node in body)}
+        giving = {name for name, body in nodes.items() if any(node.op in GIVERS for node in body)}
         while True:
             more = {
                 name
                 for name, body in nodes.items()
-                if any(called in found for node in body for one in node.attr.values() for called in _functions(one))
+                if any(called in giving for node in body for one in node.attr.values() for called in _functions(one))
             }
-            if more <= found:
-                return found
-            found |= more
+            if more <= giving:
+                return giving
+            giving |= more
 
     @functools.cached_property
     def _dead(self) -> set[str]:
@@ -139,17 +139,17 @@ def fetch_names(graph: tf.Graph, fetches: Any) -> tuple[str, ...]:
 
 def fed_values(feeds: Mapping[Any, Any] | None) -> dict[str, Any]:
     """Return the values of a feed_dict by tensor name; sparse and ragged values are split into their tensors."""
-    found: dict[str, Any] = {}
+    fed: dict[str, Any] = {}
     for key, value in (feeds or {}).items():
         tensors = tf.nest.flatten(key, expand_composites=True)
         if isinstance(key, tf.SparseTensor):
             values = [*value]  # its parts may be lists
         else:
             values = [value] if len(tensors) == 1 else tf.nest.flatten(value, expand_composites=True)
-        for tensor, one in zip(tensors, values, strict=True):
+        for tensor, part in zip(tensors, values, strict=True):
             name = tensor if isinstance(tensor, str) else tensor.name
-            found[name if ":" in name else f"{name}:0"] = np.asarray(one)
-    return found
+            fed[name if ":" in name else f"{name}:0"] = np.asarray(part)
+    return fed
 
 
 _SWITCHES = ("Switch", "RefSwitch")
@@ -169,16 +169,16 @@ def tensor_of(name: str) -> Tensor:
 
 def needed(view: GraphView, names: Iterable[str], fed: Collection[str] = ()) -> dict[str, None]:
     """Return the ops that run for `names` (ops or tensors) if the tensors `fed` are fed."""
-    found: dict[str, None] = {}
+    ops: dict[str, None] = {}
     pending = deque(op_of(name) for name in names if name not in fed)
     while pending:
         op = pending.popleft()
-        if op in found:
+        if op in ops:
             continue
-        found[op] = None
+        ops[op] = None
         pending.extend(tensor.op for tensor in view.inputs(op) if str(tensor) not in fed)
         pending.extend(view.controls(op))
-    return found
+    return ops
 
 
 def maybe_dead(view: GraphView) -> set[str]:

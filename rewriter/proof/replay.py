@@ -108,7 +108,7 @@ class Side:
     @functools.cached_property
     def _assigned(self) -> dict[str, str]:
         """The op that initializes each variable: the one with TensorFlow's name for it, or the only assignment."""
-        found = {}
+        initializers = {}
         for name in self.view.of_type(*VARIABLES):
             assigned = [
                 use.op
@@ -117,8 +117,8 @@ class Side:
             ]
             usual = f"{name}/Assign"
             if name not in self._gone and assigned:
-                found[name] = usual if usual in assigned else assigned[0]
-        return found
+                initializers[name] = usual if usual in assigned else assigned[0]
+        return initializers
 
     @functools.cached_property
     def _initializers(self) -> list[str]:
@@ -177,27 +177,27 @@ def elements(view: GraphView, pipeline: PipelinePlan | None) -> dict[Tensor, Ten
 
     An op that read an element before reads its echo: an iterator over the single element that the new op returned.
     """
-    found: dict[Tensor, Tensor] = {}
+    counterparts: dict[Tensor, Tensor] = {}
     for maker in view.of_type(_MAKER):
         dataset, iterator = view.inputs(maker)
         if view.type(dataset.op) != "TensorDataset":
             continue
         for use in view.users(iterator.op):
             pairs = enumerate(view.inputs(dataset.op)) if view.type(use.op) in GETTERS else ()
-            found |= {Tensor(use.op, i): one for i, one in pairs if view.type(one.op) in GETTERS}
+            counterparts |= {Tensor(use.op, i): one for i, one in pairs if view.type(one.op) in GETTERS}
     for edit in pipeline.inputs if pipeline else ():
         getter, _, number = edit.by.rpartition("/")
-        if Tensor(getter) in found and number.isdigit():
+        if Tensor(getter) in counterparts and number.isdigit():
             op, _, output = edit.old.partition(":")
-            found[Tensor(op, int(output))] = Tensor(found[Tensor(getter)].op, int(number))
-    return found
+            counterparts[Tensor(op, int(output))] = Tensor(counterparts[Tensor(getter)].op, int(number))
+    return counterparts
 
 
 def fillers(view: GraphView) -> list[str]:
     """Return the op that attaches a dataset to each iterator (the first of several), except those of echoes."""
-    found: dict[Tensor, str] = {}
+    makers: dict[Tensor, str] = {}
     for maker in view.of_type(_MAKER):
         dataset, iterator = view.inputs(maker)
         if not any(view.type(op) in GETTERS for op in view.ancestors([dataset])):
-            found.setdefault(iterator, maker)
-    return list(found.values())
+            makers.setdefault(iterator, maker)
+    return list(makers.values())

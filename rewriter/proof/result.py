@@ -162,39 +162,43 @@ class Gap:
         return self.amount / self.scale if self.scale else math.inf if self.amount else 0.0
 
 
-def gap(one: Any, other: Any, tolerance: float, scale: float = 0.0) -> Gap:
+def gap(original: Any, moved: Any, tolerance: float, scale: float = 0.0) -> Gap:
     """Compare two arrays; `scale` is a magnitude known from before. Values that are not floats must be equal."""
-    one, other = np.asarray(one), np.asarray(other)
-    exact = not (_floating(one) and _floating(other))
-    if one.shape != other.shape:
+    original, moved = np.asarray(original), np.asarray(moved)
+    exact = not (_floating(original) and _floating(moved))
+    if original.shape != moved.shape:
         return Gap(math.inf, 1.0, 0.0 if exact else tolerance)
     if exact:
-        return Gap(0.0 if np.array_equal(one, other) else math.inf, 1.0, 0.0)
-    limit = max(tolerance, _UNITS * _epsilon(one) if one.dtype.itemsize < 4 else 0.0)
-    one, other = one.astype(np.float64), other.astype(np.float64)
-    known = np.isfinite(one)
-    if not np.array_equal(one[~known], other[~known], equal_nan=True) or not np.isfinite(other[known]).all():
+        return Gap(0.0 if np.array_equal(original, moved) else math.inf, 1.0, 0.0)
+    limit = max(tolerance, _UNITS * _epsilon(original) if original.dtype.itemsize < 4 else 0.0)
+    original, moved = original.astype(np.float64), moved.astype(np.float64)
+    known = np.isfinite(original)
+    if not np.array_equal(original[~known], moved[~known], equal_nan=True) or not np.isfinite(moved[known]).all():
         return Gap(math.inf, max(scale, 1.0), limit)
-    one, other = one[known], other[known]
-    if not one.size:
+    original, moved = original[known], moved[known]
+    if not original.size:
         return Gap(0.0, scale, limit)
-    return Gap(float(np.abs(one - other).max()), max(scale, float(np.abs(one).max())), limit)
+    return Gap(float(np.abs(original - moved).max()), max(scale, float(np.abs(original).max())), limit)
 
 
-def where(one: Any, other: Any) -> str:
+def where(original: Any, moved: Any) -> str:
     """Describe where two arrays differ most."""
-    one, other = np.asarray(one), np.asarray(other)
-    if one.shape != other.shape:
-        return f"its shape is {list(other.shape)} instead of {list(one.shape)}"
-    if _floating(one):
-        distance = np.nan_to_num(np.abs(one.astype(np.float64) - other.astype(np.float64)), nan=math.inf)
+    original, moved = np.asarray(original), np.asarray(moved)
+    if original.shape != moved.shape:
+        return f"its shape is {list(moved.shape)} instead of {list(original.shape)}"
+    if _floating(original):
+        distance = np.nan_to_num(np.abs(original.astype(np.float64) - moved.astype(np.float64)), nan=math.inf)
     else:
-        distance = np.asarray(one != other)
+        distance = np.asarray(original != moved)
     if not distance.size:
         return "it is empty"
     place = np.unravel_index(int(np.argmax(distance)), distance.shape)
     index = f" at [{', '.join(map(str, place))}]" if place else ""
-    return f"it is {other[place]:.6g}{index} instead of {one[place]:.6g}" if _number(one) else f"it is different{index}"
+    return (
+        f"it is {moved[place]:.6g}{index} instead of {original[place]:.6g}"
+        if _number(original)
+        else f"it is different{index}"
+    )
 
 
 @dataclass
@@ -215,16 +219,16 @@ class Tally:
         self._tolerance = tolerance
         self._kinds: dict[str, dict[str, _Item]] = {}
 
-    def add(self, kind: str, item: str, one: Any, other: Any) -> Gap:
+    def add(self, kind: str, item: str, original: Any, moved: Any) -> Gap:
         """Compare two arrays of an item; the magnitude is the greatest of all its arrays so far."""
         known = self._kinds.setdefault(kind, {}).setdefault(item, _Item())
-        found = gap(one, other, self._tolerance, known.scale)
-        known.scale = found.scale
+        difference = gap(original, moved, self._tolerance, known.scale)
+        known.scale = difference.scale
         known.times += 1
-        known.worst = max(found, known.worst, key=_order)
-        if kind == "losses" and np.size(one) == np.size(other) == 1:
-            known.numbers.append((float(np.ravel(one)[0]), float(np.ravel(other)[0])))
-        return found
+        known.worst = max(difference, known.worst, key=_order)
+        if kind == "losses" and np.size(original) == np.size(moved) == 1:
+            known.numbers.append((float(np.ravel(original)[0]), float(np.ravel(moved)[0])))
+        return difference
 
     def drop(self, kind: str, item: str) -> None:
         """Forget an item."""
@@ -243,8 +247,8 @@ class Tally:
         return tuple(_compared(kind, items) for kind, items in self._kinds.items() if items)
 
 
-def _order(found: Gap) -> tuple[float, float]:
-    return found.ratio, found.scale
+def _order(difference: Gap) -> tuple[float, float]:
+    return difference.ratio, difference.scale
 
 
 def _compared(kind: str, items: dict[str, _Item]) -> Compared:

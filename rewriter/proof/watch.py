@@ -39,11 +39,11 @@ class Pair:
     row: tuple[int, ...] | None = None
     lookup: Lookup | None = None
 
-    def of_table(self, one: Any) -> Any:
+    def of_table(self, original: Any) -> Any:
         """Return the original's value as the table has it: the keys of a lookup's ids, or rows [n, dim]."""
         if self.lookup is not None:
-            return keys_of(self.lookup, one)
-        return one if self.row is None else one.reshape(-1, math.prod(self.row))
+            return keys_of(self.lookup, original)
+        return original if self.row is None else original.reshape(-1, math.prod(self.row))
 
 
 @dataclass(frozen=True)
@@ -114,15 +114,15 @@ class Watch:
         """Yield the floats that a step fetches and that depend on a table, and losses that it computes."""
         view = self._graphs.original.view
         fetched = [one for one in step.fetches if ":" in one and one in self._graphs.original]
-        given = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
+        losses = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
         tables = {table.table.name for table in self._graphs.tables}
-        for name in dict.fromkeys([*fetched, *given]):
+        for name in dict.fromkeys([*fetched, *losses]):
             tensor = tensor_of(name)
             element = self._graphs.original.graph.get_tensor_by_name(name)
             depends = not tables.isdisjoint(view.ancestors([tensor]))
             other = self._graphs.counterpart(tensor)
             if depends and other and element.dtype.is_floating and tensor.op not in self._graphs.dead[0]:
-                scalar = element.shape.rank == 0 or name in given
+                scalar = element.shape.rank == 0 or name in losses
                 yield Pair("losses" if scalar else "fetched tensors", name, tensor, other, tensor.op)
 
     def _computable(self, name: str, step: Step, ops: Collection[str]) -> bool:
@@ -137,9 +137,9 @@ class Watch:
         for op in view.of_type("Fill"):
             if op in ops and re.search(r"(^|/)grad_ys_\d+$", op):
                 for use in view.users(op):
-                    found = _START.match(use.op)
-                    name = f"{found['op']}:0" if found else ""
-                    if found and name in self._graphs.original:
+                    match = _START.match(use.op)
+                    name = f"{match['op']}:0" if match else ""
+                    if match and name in self._graphs.original:
                         yield name
 
     def _gradients(self, ops: Collection[str]) -> Iterator[Pair]:
@@ -150,8 +150,8 @@ class Watch:
             element = graph.get_operation_by_name(op)
             for number, argument in enumerate(element.op_def.input_arg):
                 if argument.name in _GRADIENTS and element.inputs[number].dtype.is_floating:
-                    one = self._graphs.original.view.inputs(op)[number]
-                    yield Pair(_DENSE, variable, one, moved_view.inputs(op)[number], op)
+                    original = self._graphs.original.view.inputs(op)[number]
+                    yield Pair(_DENSE, variable, original, moved_view.inputs(op)[number], op)
 
     def _updates(self, ops: Collection[str]) -> Iterator[Pair]:
         """Yield the ids whose rows are updated, and the gradients of these rows."""
@@ -169,14 +169,14 @@ class Watch:
                     for given, rows in update.stock.gradients
                 ]
                 for stock_indices, moved_indices, stock_values, moved_values in pairs:
-                    for kind, one, other in (
+                    for kind, original, moved in (
                         ("updated ids", stock_indices, moved_indices),
                         (_ROWS, stock_values, moved_values),
                     ):
                         # Results of inlined functions have other names in the original.
-                        if str(one) in self._graphs.original:
+                        if str(original) in self._graphs.original:
                             row = table.table.row if kind == _ROWS and not update.stock.pieces else None
-                            yield Pair(kind, table.table.name, one, other, op, row)
+                            yield Pair(kind, table.table.name, original, moved, op, row)
 
     def _row_writes(self, ops: Collection[str]) -> Iterator[Pair]:
         """Yield the ids whose rows a composed step writes, and what it writes."""
@@ -184,10 +184,10 @@ class Watch:
             for write in table.table.row_ops:
                 if write.value is None or write.op not in ops or write.op in self._graphs.dead[0]:
                     continue
-                for kind, one in (("updated ids", write.ids), (_ROWS, write.value)):
-                    other = self._graphs.counterpart(one)
-                    if other is not None and other.op not in self._graphs.dead[1]:
-                        yield Pair(kind, table.table.name, one, other, write.op)
+                for kind, original in (("updated ids", write.ids), (_ROWS, write.value)):
+                    moved = self._graphs.counterpart(original)
+                    if moved is not None and moved.op not in self._graphs.dead[1]:
+                        yield Pair(kind, table.table.name, original, moved, write.op)
 
 
 def keys_of(lookup: Lookup, ids: Any) -> Any:
@@ -202,15 +202,15 @@ def written(view: GraphView, ops: Collection[str]) -> list[str]:
 
 def writers(view: GraphView, ops: Collection[str]) -> dict[str, str]:
     """Return those of the ops that write a variable, with the variable."""
-    found = {}
+    variables = {}
     for op in ops:
         inputs = view.inputs(op)
         if not inputs or view.type(inputs[0].op) not in VARIABLES:
             continue
         kind = view.type(op)
         if kind.removeprefix("Resource").startswith(("Apply", "Assign", "Scatter", "SparseApply")):
-            found[op] = inputs[0].op
-    return found
+            variables[op] = inputs[0].op
+    return variables
 
 
 def no_array(tensor: tf.Tensor) -> bool:

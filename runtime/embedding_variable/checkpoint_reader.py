@@ -74,7 +74,7 @@ def _loaded(
         return {infix + name: dtype for name in names}
 
     rows = types(tf.int64, "keys") | types(tf.float32, "values")
-    keys, values = _with_keys(stem, lambda one, keys: tuple(_tensors(prefix, one, rows, keys)))
+    keys, values = _with_keys(stem, lambda base, keys: tuple(_tensors(prefix, base, rows, keys)))
     freqs, versions = _first(prefix, stem, types(tf.int64, "freqs", "versions"), [ids, ids])
     filtered = types(tf.int64, "keys_filtered", "freqs_filtered", "versions_filtered")
     waiting, counts, steps = _first(prefix, stem, filtered, [ids] * 3)
@@ -95,7 +95,7 @@ def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none:
     absent = (tf.constant(False), *none)
 
     def tried(stem: tf.Tensor) -> Any:
-        return _or_else(stem, lambda one: (tf.constant(True), *load(one)), absent)
+        return _or_else(stem, lambda name: (tf.constant(True), *load(name)), absent)
 
     def part(number: tf.Tensor) -> tf.Tensor:
         return tf.strings.join([base, "/part_", tf.strings.as_string(number)])
@@ -124,7 +124,9 @@ def _with_keys(name: tf.Tensor, load: Callable[[tf.Tensor, tf.DType], Any], *non
 
     Without `none` it fails then.
     """
-    loaded = _tried(name, lambda one: load(one, tf.int64)).concatenate(_tried(name, lambda one: load(one, tf.int32)))
+    loaded = _tried(name, lambda stem: load(stem, tf.int64)).concatenate(
+        _tried(name, lambda stem: load(stem, tf.int32))
+    )
     for tensor in none:
         loaded = loaded.concatenate(tf.data.Dataset.from_tensors(tensor))
     return _plain(loaded.take(1)).get_single_element()

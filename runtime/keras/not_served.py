@@ -14,7 +14,7 @@ from runtime.table.create import tables
 def guard() -> None:
     """Compile no function that has such a variable, and say what it is where an optimizer's op is given one."""
     compile_but(_has_rows)
-    refuse_in_training_ops(lambda given: getattr(given, DENIED, None))
+    refuse_in_training_ops(lambda argument: getattr(argument, DENIED, None))
 
 
 def _has_rows(function: str, captured: list[Any]) -> bool:

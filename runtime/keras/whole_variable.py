@@ -338,13 +338,13 @@ _GIVEN = set(inspect.signature(tf.Variable.__init__).parameters) - {"self"}
 def created_as(replaced: Callable[[tf.Variable], tf.Variable]) -> Iterator[None]:
     """Let `replaced` return what takes the place of each variable that is created, but for those of v1 graphs."""
 
-    def create(next_creator: Callable[..., Any], **given: Any) -> Any:
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         if tf.executing_eagerly():
-            return replaced(next_creator(**given))
+            return replaced(next_creator(**kwargs))
         with tf.init_scope():
             if tf.executing_eagerly():  # in a `tf.function`, which would initialize it after its trace
-                return replaced(tf.Variable(**{name: value for name, value in given.items() if name in _GIVEN}))
-        return next_creator(**given)
+                return replaced(tf.Variable(**{name: value for name, value in kwargs.items() if name in _GIVEN}))
+        return next_creator(**kwargs)
 
     with tf.variable_creator_scope(create):
         yield

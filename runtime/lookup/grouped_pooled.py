@@ -53,9 +53,9 @@ def grouped_embedding_lookup_sparse(
     settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
     check = plain_check(every_row)
 
-    def alone(*given: Any) -> tf.Tensor:
-        rows = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
-        return _padded(rows, given[1]) if every_row else rows
+    def alone(*args: Any) -> tf.Tensor:
+        rows = pooled.embedding_lookup_sparse(*args, is_grad=is_grad)
+        return _padded(rows, args[1]) if every_row else rows
 
     with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         requests = requests_of(check, alone, lookups, combiner, max_norm)

@@ -137,9 +137,9 @@ class TransformerEncoderLayer(Layer):
         Raises:
             ValueError: sizes do not fit, or there are not two of a sequence.
         """
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        config = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         super().__init__()
-        self._config = given
+        self._config = config
         weights, biases = _each(weight_attr, "weight_attr"), _each(bias_attr, "bias_attr")
         self.normalize_before = normalize_before
         self.self_attn = MultiHeadAttention(
@@ -202,16 +202,16 @@ def _each(attr: Any, name: str) -> list[Any]:
         return list(attr)
     if attr is None or isinstance(attr, bool):
         return [attr] * 2
-    one = attribute(attr)
-    return [replace(one, name=one.name and f"{one.name}_{number}") for number in range(2)]
+    settings = attribute(attr)
+    return [replace(settings, name=settings.name and f"{settings.name}_{number}") for number in range(2)]
 
 
 def _function(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
     """Return the function of `nn.functional` with this name."""
-    found: Callable[[tf.Tensor], tf.Tensor] | None = getattr(functional, name, None)
-    if found is None:
+    function: Callable[[tf.Tensor], tf.Tensor] | None = getattr(functional, name, None)
+    if function is None:
         raise ValueError(f"the activation {name!r} is none of nn.functional: give another one, such as relu")
-    return found
+    return function
 
 
 def _refuse_cache(cache: Any, kind: str) -> None:

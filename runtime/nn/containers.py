@@ -40,8 +40,8 @@ class Sequential(Layer):
         """Return a layer by name or number, or a new Sequential of the layers of a slice."""
         if isinstance(key, str):
             return self._sub_layers[key]
-        found = list(self._sub_layers.values())[key]
-        return type(self)(*found) if isinstance(key, slice) else found
+        chosen = list(self._sub_layers.values())[key]
+        return type(self)(*chosen) if isinstance(key, slice) else chosen
 
     def __setitem__(self, key: Any, layer: Layer) -> None:
         """Set the layer of a name, or of the name that a number spells."""

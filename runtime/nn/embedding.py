@@ -53,19 +53,19 @@ class Embedding(Layer):
         settings = attribute(weight_attr)
         start, padding = initializer_of(settings), self.padding
         rules = table if isinstance(table, TableRules) else PLAIN
-        made: TableWeight | Parameter = (
+        weight: TableWeight | Parameter = (
             TableWeight(shape, start, settings, padding, rules)
             if table
             else Parameter(shape, start if padding is None else Padded(start, padding), self._dtype, settings)
         )
-        made.sparse = sparse
-        self.weight = self._name_weight(made)
+        weight.sparse = sparse
+        self.weight = self._name_weight(weight)
 
     @property
     def padding(self) -> int | None:
         """The id that reads zeros, not negative; None: there is none."""
-        given = self._padding_idx
-        return given if given is None or given >= 0 else given + self._num_embeddings
+        padding_idx = self._padding_idx
+        return padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + self._num_embeddings
 
     def forward(self, x: Any) -> tf.Tensor:
         """Return the rows of ids, int32 or int64."""

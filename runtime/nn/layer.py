@@ -38,7 +38,7 @@ class Layer(Registered):
         self._dtype = dtype
         self.training = True
         if holders:
-            holders[-1].made(self)
+            holders[-1].add_layer(self)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Return what `forward` returns."""
@@ -133,14 +133,14 @@ class Layer(Registered):
 
     def state_dict(self, include_sublayers: bool = True, structured_name_prefix: str = "") -> dict[str, Weight]:
         """Return path -> weight of all that is saved; what has several paths is there under each of them."""
-        found: dict[str, Weight] = {}
+        state: dict[str, Weight] = {}
         for name, weight in (*self._parameters.items(), *self._buffers.items()):
             if isinstance(weight, Weight) and name not in self._non_persistable_buffer_names_set:
-                found[structured_name_prefix + name] = weight
+                state[structured_name_prefix + name] = weight
         for name, layer in self._sub_layers.items() if include_sublayers else ():
             if layer is not None:
-                found |= layer.state_dict(True, f"{structured_name_prefix}{name}.")
-        return found
+                state |= layer.state_dict(True, f"{structured_name_prefix}{name}.")
+        return state
 
     def named_weights(self) -> Iterator[tuple[str, Weight]]:
         """Yield (path, weight) of all that is saved, each once, by the first of its paths."""
@@ -197,12 +197,12 @@ callers: list[Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any]] = [_calle
 
 
 def _named(layers: Iterator[tuple[str, Layer]], held: Callable[[Layer], dict[str, Any]]) -> list[tuple[str, Any]]:
-    found: dict[int, tuple[str, Any]] = {}
+    named: dict[int, tuple[str, Any]] = {}
     for prefix, layer in layers:
-        for name, one in held(layer).items():
-            if one is not None:
-                found.setdefault(id(one), (f"{prefix}.{name}" if prefix else name, one))
-    return list(found.values())
+        for name, member in held(layer).items():
+            if member is not None:
+                named.setdefault(id(member), (f"{prefix}.{name}" if prefix else name, member))
+    return list(named.values())
 
 
 def _snake(name: str) -> str:

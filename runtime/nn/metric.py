@@ -83,8 +83,8 @@ class Sums(Metric, in_graph=True):
 def _of_values(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(method)
     def accumulate(self: Any) -> Any:
-        found = method(self)
-        return tf.nest.map_structure(lambda one: one.numpy(), found) if tf.executing_eagerly() else found
+        values = method(self)
+        return tf.nest.map_structure(lambda tensor: tensor.numpy(), values) if tf.executing_eagerly() else values
 
     return accumulate
 

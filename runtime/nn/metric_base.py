@@ -27,8 +27,8 @@ _LOCK = threading.RLock()  # ops of one step may run at the same time
 
 def updates() -> list[tf.Operation]:
     """Return the update ops of all metrics in the current graph, in the order of the calls."""
-    found: list[tf.Operation] = v1.get_collection(COLLECTION)
-    return found
+    ops: list[tf.Operation] = v1.get_collection(COLLECTION)
+    return ops
 
 
 class Metric:
@@ -69,11 +69,11 @@ def _directly(metric: Metric) -> bool:
 
 def _init(method: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(method)
-    def init(self: Metric, *given: Any, **named: Any) -> None:
+    def init(self: Metric, *args: Any, **named: Any) -> None:
         outermost = "_making" not in vars(self)
         vars(self)["_making"] = True
         try:
-            method(self, *given, **named)
+            method(self, *args, **named)
         finally:
             if outermost:
                 vars(self).pop("_making", None)
@@ -83,16 +83,16 @@ def _init(method: Callable[..., None]) -> Callable[..., None]:
 
 def _update(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def update(self: Metric, *given: Any, **named: Any) -> Any:
+    def update(self: Metric, *args: Any, **named: Any) -> Any:
         if _directly(self):
-            return method(self, *given, **named)
-        parts = tf.nest.flatten((given, named))
+            return method(self, *args, **named)
+        parts = tf.nest.flatten((args, named))
         tensors = [part for part in parts if tf.is_tensor(part)]
 
         def add(*values: Any) -> None:
             left = iter(values)
             filled = [next(left) if tf.is_tensor(part) else part for part in parts]
-            positional, keywords = tf.nest.pack_sequence_as((given, named), filled)
+            positional, keywords = tf.nest.pack_sequence_as((args, named), filled)
             with _LOCK:
                 method(self, *positional, **keywords)
 

@@ -29,5 +29,5 @@ def no_grad() -> Iterator[None]:
 
 def stopped() -> list[tf.Tensor]:
     """Return the tensors of the current graph that were computed under `no_grad`."""
-    found: list[tf.Tensor] = tf.compat.v1.get_collection(_COLLECTION)
-    return found
+    tensors: list[tf.Tensor] = tf.compat.v1.get_collection(_COLLECTION)
+    return tensors

@@ -71,7 +71,7 @@ def placed(layers: Sequence[Any]) -> dict[str, slice]:
     return {layer.weight.path.rpartition(".")[0]: layer.weight.columns for layer in layers}
 
 
-def product(given: Input, weight: Weight) -> tf.Tensor:
+def product(x: Input, weight: Weight) -> tf.Tensor:
     """Return `x @ W` for the weight of a layer that was placed side by side.
 
     Raises:
@@ -82,7 +82,7 @@ def product(given: Input, weight: Weight) -> tf.Tensor:
             f"the weight `{weight.path or 'without a path'}` reads a one-hot input, but it has no columns of the "
             "table: give its layer to one_hot.side_by_side"
         )
-    return tf.matmul(given.dense, tf.convert_to_tensor(weight)) + given.embedding[:, weight.columns]
+    return tf.matmul(x.dense, tf.convert_to_tensor(weight)) + x.embedding[:, weight.columns]
 
 
 def _check(weight: Weight, numbers: int) -> None:

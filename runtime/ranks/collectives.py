@@ -139,7 +139,7 @@ class Collectives(LaneEngine):
         if not others:
             return sorted(self._gone)
         with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(others)), "recmigrate-ranks-ask") as threads:
-            answers = threads.map(lambda one: _tf_private.worker_answers(one, seconds), others)
+            answers = threads.map(lambda rank: _tf_private.worker_answers(rank, seconds), others)
             silent = [one for one, answered in zip(others, answers, strict=True) if not answered]
         self._gone.update(silent)
         return sorted(self._gone)

@@ -209,7 +209,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         session = session or tf.compat.v1.get_default_session()
         if session is None:
             raise ValueError(f"`load` of `{self.table.table_name}` needs a session: give one, or call it inside of one")
-        session.run(self.stands_for.loaded, {self.stands_for.given: value})
+        session.run(self.stands_for.loaded, {self.stands_for.placeholder: value})
 
     def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
         """Return an op that sets the rows of the variable that the table replaced; slots are kept."""

@@ -110,7 +110,7 @@ PLAIN = Anchors()
 def created(arguments: TableArguments, anchors: Anchors = PLAIN) -> Table:
     """Create a table as `create_table` does, from arguments that are checked."""
     if not holds_matrix(arguments.emb_initializer):
-        return made(arguments, anchors=anchors)
+        return new_table(arguments, anchors=anchors)
     initializer = arguments.emb_initializer
     shape, factor = (arguments.device_vocabulary_size, arguments.dim), arguments.init_param
 
@@ -121,7 +121,7 @@ def created(arguments: TableArguments, anchors: Anchors = PLAIN) -> Table:
     return filled(replace(arguments, emb_initializer=tf.zeros_initializer()), rows, anchors)
 
 
-def made(
+def new_table(
     arguments: TableArguments,
     kind: type[Table] = Table,
     anchors: Anchors = PLAIN,
@@ -182,8 +182,8 @@ def filled(arguments: TableArguments, rows: Callable[[], tf.Tensor], anchors: An
         return placements.held_rows(tf.range(tf.shape(values, tf.int64)[0]), values, arguments.placement)
 
     if not tf.executing_eagerly():
-        return made(arguments, Table, anchors, held)
-    table = made(arguments, anchors=anchors)
+        return new_table(arguments, Table, anchors, held)
+    table = new_table(arguments, anchors=anchors)
     table.import_rows(*held())
     return table
 

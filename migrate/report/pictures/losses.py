@@ -47,10 +47,10 @@ def sentence(series: Series, programs: tuple[str, str] = PROGRAMS) -> str:
     largest = words.largest(differences)
     step = next(i for i, value in enumerate(differences, 1) if value == largest or math.isnan(value))
     ends = [f"{side[0]:.4g} to {side[-1]:.4g}" for side in (series.original, series.converted)]
-    told = f"{programs[0]} {ends[0]}, {programs[1]} {ends[1]} over {len(differences)} steps; "
+    text = f"{programs[0]} {ends[0]}, {programs[1]} {ends[1]} over {len(differences)} steps; "
     if largest == 0:
-        return told + "equal to the last bit at each step"
-    return told + f"largest difference {words.number(largest)}, at step {step}"
+        return text + "equal to the last bit at each step"
+    return text + f"largest difference {words.number(largest)}, at step {step}"
 
 
 class Plot:
@@ -68,10 +68,10 @@ class Plot:
         return _TOP + 6 + room * (self.high - loss) / (self.high - self.low)
 
     def axes(self) -> Iterator[str]:
-        found = ticks(self.low, self.high)
-        for value in found:
+        values = ticks(self.low, self.high)
+        for value in values:
             yield line("grid", _LEFT, self.y(value), WIDTH - _RIGHT, self.y(value))
-            yield label(_LEFT - 5, self.y(value) + 3.5, tick_text(value, found), "soft", "end")
+            yield label(_LEFT - 5, self.y(value) + 3.5, tick_text(value, values), "soft", "end")
         bottom = HEIGHT - _BOTTOM
         yield line("axis", _LEFT, bottom, WIDTH - _RIGHT, bottom)
         for number in _steps(self.steps):
@@ -114,8 +114,8 @@ def _steps(count: int) -> list[int]:
     """Return the numbers of steps that the axis names."""
     if count < 2:
         return list(range(1, count + 1))
-    found = sorted({max(1, round(value)) for value in ticks(1, count, 5)})
-    return found if found[0] == 1 or found[0] > count / 8 else [1, *found[1:]]
+    steps = sorted({max(1, round(value)) for value in ticks(1, count, 5)})
+    return steps if steps[0] == 1 or steps[0] > count / 8 else [1, *steps[1:]]
 
 
 def _legend(reference: bool, programs: tuple[str, str]) -> Iterator[str]:

@@ -31,18 +31,18 @@ def draw(
     return framed(name, title, description, _ROW * len(tables), parts)
 
 
-def sentence(one: Memory) -> str:
+def sentence(memory: Memory) -> str:
     """Return what a table takes, in words."""
-    slots = f" with {plural(one.slots, 'slot')} of the optimizer" if one.slots else ""
-    sizes = f"before {size(one.before)}, after {size(one.after)}"
-    return f"{one.table}, {plural(one.rows, 'row')}{slots}: {sizes}; {smaller(one)}"
+    slots = f" with {plural(memory.slots, 'slot')} of the optimizer" if memory.slots else ""
+    sizes = f"before {size(memory.before)}, after {size(memory.after)}"
+    return f"{memory.table}, {plural(memory.rows, 'row')}{slots}: {sizes}; {smaller(memory)}"
 
 
-def smaller(one: Memory) -> str:
+def smaller(memory: Memory) -> str:
     """Return up to which share of ids the table is the smaller one; a table only has rows of ids that it has seen."""
-    if one.after <= one.before:
+    if memory.after <= memory.before:
         return "the table is the smaller one even with every id"
-    return f"the table takes less until it has rows for about {100 * one.before // one.after} % of the ids"
+    return f"the table takes less until it has rows for about {100 * memory.before // memory.after} % of the ids"
 
 
 def size(count: int) -> str:
@@ -54,9 +54,9 @@ def size(count: int) -> str:
     return f"{value:.4g} {units[unit]}" if value < 1000 else f"{value:.0f} {units[unit]}"
 
 
-def _bars(one: Memory, top: float, largest: int, shown: Callable[[int], str]) -> Iterator[str]:
-    yield f"<g><title>{words(one.table)}</title>{label(0, top + 14, shortened(one.table, _ROOM), 'name')}</g>"
-    for kind, count, y in (("before", one.before, 20), ("after", one.after, 38)):
+def _bars(memory: Memory, top: float, largest: int, shown: Callable[[int], str]) -> Iterator[str]:
+    yield f"<g><title>{words(memory.table)}</title>{label(0, top + 14, shortened(memory.table, _ROOM), 'name')}</g>"
+    for kind, count, y in (("before", memory.before, 20), ("after", memory.after, 38)):
         width = max((WIDTH - 54 - _NUMBERS) * count / largest, 1)
         yield label(0, top + y + 11, kind, "soft")
         yield f'<rect class="{kind}" x="54" y="{at(top + y)}" width="{at(width)}" height="13" rx="2"/>'

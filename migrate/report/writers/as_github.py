@@ -23,9 +23,9 @@ _ORDER = ("error", "warning", "notice")
 
 def render(report: Report) -> str:
     """Return one command a line: what blocks first, because GitHub shows ten of each level and step."""
-    found = [finding for finding in report.findings if finding.state in _LEVELS]
-    found.sort(key=lambda finding: _ORDER.index(_LEVELS[finding.state]))
-    return "".join(f"{line}\n" for line in (*map(command, found), *_proofs(report)))
+    findings = [finding for finding in report.findings if finding.state in _LEVELS]
+    findings.sort(key=lambda finding: _ORDER.index(_LEVELS[finding.state]))
+    return "".join(f"{line}\n" for line in (*map(command, findings), *_proofs(report)))
 
 
 def command(finding: Finding) -> str:

@@ -159,11 +159,11 @@ def _anchors(report: Report) -> dict[int, str]:
 
 def _tables_of(parts: Sequence[TablePart]) -> dict[int, str]:
     """Return `id(finding)` -> HTML element ids of the tables that it is about, with spaces between them."""
-    found: dict[int, list[str]] = {}
+    by_finding: dict[int, list[str]] = {}
     for part in parts:
         for finding in part.findings:
-            found.setdefault(id(finding), []).append(part.anchor)
-    return {one: " ".join(anchors) for one, anchors in found.items()}
+            by_finding.setdefault(id(finding), []).append(part.anchor)
+    return {one: " ".join(anchors) for one, anchors in by_finding.items()}
 
 
 def _embedded(report: Report) -> Markup:
@@ -206,7 +206,7 @@ DRAWN_TABLES = 5
 
 def environment() -> Environment:
     """Return what pages are made with: text is escaped, and hidden characters in it are made visible."""
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("migrate.templates", ""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -214,10 +214,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
-    made.globals.update(words=words, blocking=summary.BLOCKING, id=id, plural=summary.plural)
-    made.globals.update(losses_picture=_losses_picture, memory=memory, drawn_tables=DRAWN_TABLES)
-    made.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
-    made.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
-    made.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
-    return made
+    jinja.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
+    jinja.globals.update(words=words, blocking=summary.BLOCKING, id=id, plural=summary.plural)
+    jinja.globals.update(losses_picture=_losses_picture, memory=memory, drawn_tables=DRAWN_TABLES)
+    jinja.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
+    jinja.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
+    jinja.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
+    return jinja

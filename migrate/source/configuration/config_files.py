@@ -59,19 +59,19 @@ def for_file(path: Path, options: Options) -> Options:
 
     Raises MigrateError for an invalid configuration, and for one with rules that nobody has allowed to run.
     """
-    given = options.given
-    if given is None:
+    overrides = options.overrides
+    if overrides is None:
         return options
     config = nearest_config(path) or Config(path)
-    select = config.select if given.select is None else given.select
-    ignore = config.ignore if given.ignore is None else given.ignore
+    select = config.select if overrides.select is None else overrides.select
+    ignore = config.ignore if overrides.ignore is None else overrides.ignore
     local = [rule for pattern, rules in config.per_file if config.matches(pattern, path) for rule in rules]
-    files = _rule_files(config, given)
+    files = _rule_files(config, overrides)
     _check_rules(config, files)
-    target = given.target or config.target or options.target
-    wanted = switches.read_switches(dict(config.switches) | dict(given.switches))
+    target = overrides.target or config.target or options.target
+    wanted = switches.read_switches(dict(config.switches) | dict(overrides.switches))
     check_switches(target, wanted)
-    if given.unbucket and target != options.target:
+    if overrides.unbucket and target != options.target:
         raise MigrateError(
             f"--unbucket: new ids of `{target}` cannot begin with the trained row and slots of their bucket; "
             "leave --unbucket out, or give --target runtime"
@@ -80,25 +80,29 @@ def for_file(path: Path, options: Options) -> Options:
         options,
         target=target,
         switches=wanted,
-        assume=(config.assume or False) if given.assume is None else given.assume,
+        assume=(config.assume or False) if overrides.assume is None else overrides.assume,
         selection=Selection(select, ignore).without(local),
         rule_files=files,
-        unbucket=given.unbucket,
-        given=None,
+        unbucket=overrides.unbucket,
+        overrides=None,
     )
 
 
-def is_excluded(path: Path, given: Given | None = None) -> bool:
+def is_excluded(path: Path, overrides: Given | None = None) -> bool:
     """True if the command line excludes the file or, where it excludes nothing, the nearest configuration."""
     here = Path.cwd() / "command line"
-    config = nearest_config(path) if given is None or given.exclude is None else Config(here, exclude=given.exclude)
+    config = (
+        nearest_config(path)
+        if overrides is None or overrides.exclude is None
+        else Config(here, exclude=overrides.exclude)
+    )
     return config is not None and any(config.matches(pattern, path) for pattern in config.exclude)
 
 
-def entry_points(paths: Iterable[str], given: Given | None = None) -> list[Pattern]:
+def entry_points(paths: Iterable[str], overrides: Given | None = None) -> list[Pattern]:
     """Return the patterns of entry points: those of the command line, else of the configuration for these paths."""
-    if given is not None and given.entry is not None:
-        return [Pattern(text) for text in given.entry]
+    if overrides is not None and overrides.entry is not None:
+        return [Pattern(text) for text in overrides.entry]
     configs = {nearest_config(Path(path, "any.py") if Path(path).is_dir() else Path(path)): None for path in paths}
     return [Pattern(text, str(config.path.parent)) for config in configs if config is not None for text in config.entry]
 
@@ -208,11 +212,11 @@ def _is_table(value: object) -> bool:
     return isinstance(value, dict) and all(_is_list(item) for item in value.values())
 
 
-def _rule_files(config: Config, given: Given) -> tuple[RuleFile, ...]:
+def _rule_files(config: Config, overrides: Given) -> tuple[RuleFile, ...]:
     """Return the files with custom rules: those of the command line, else those of the configuration that may run."""
-    if given.rules is not None:
-        return tuple(map(read_rule_file, given.rules))
-    if not _may_run(config.path, _shown(config.path), config.rules, given.allow_rules):
+    if overrides.rules is not None:
+        return tuple(map(read_rule_file, overrides.rules))
+    if not _may_run(config.path, _shown(config.path), config.rules, overrides.allow_rules):
         return ()
     return tuple(read_rule_file(str(config.path.parent / name)) for name in config.rules)
 
@@ -232,7 +236,7 @@ def _check_rules(config: Config, files: tuple[RuleFile, ...]) -> None:
         check_known(rules, known, f"{_shown(config.path)}: key `per-file-ignores`, `{pattern}`")
 
 
-def _may_run(config: Path, shown: str, rules: Sequence[str], given: bool | None) -> bool:
+def _may_run(config: Path, shown: str, rules: Sequence[str], allow_rules: bool | None) -> bool:
     """Return whether the rules of a configuration may run: they are Python, and lie in the tree that is looked at.
 
     Somebody has to say so: on the command line, or in a file of the user's own that no tree brings along.
@@ -240,13 +244,13 @@ def _may_run(config: Path, shown: str, rules: Sequence[str], given: bool | None)
     Args:
         config: the file that names them, `shown` in messages.
         rules: their files, as it names them.
-        given: what the command line says.
+        allow_rules: what the command line says.
 
     Raises:
         MigrateError: nobody has said so, or the user's own file cannot be read.
     """
-    if given is not None or not rules:
-        return bool(given)
+    if allow_rules is not None or not rules:
+        return bool(allow_rules)
     if any(config.is_relative_to(folder) for folder in _folders()):
         return True
     raise MigrateError(

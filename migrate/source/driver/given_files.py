@@ -36,10 +36,10 @@ def project_of(
 def scoped(paths: Sequence[str], inputs: Sequence[Input], options: Options) -> tuple[Options, _Scope]:
     """Return the options with the project and the evidence, and which of the files the run judges."""
     files = _files(inputs, options)
-    if options.given is not None:
-        options = replace(options, evidence=read_evidence(options.given.evidence, files))
+    if options.overrides is not None:
+        options = replace(options, evidence=read_evidence(options.overrides.evidence, files))
     named = [shown(one.path) for one in inputs if one.explicit]
-    scope = _scope_of(Project(files, settings=options, named=named), entry_points(paths, options.given))
+    scope = _scope_of(Project(files, settings=options, named=named), entry_points(paths, options.overrides))
     return replace(options, project=scope.part), scope
 
 
@@ -49,7 +49,7 @@ def _files(inputs: Sequence[Input], options: Options) -> dict[str, Path]:
         shown(one.path): one.path
         for one in inputs
         if one.path.suffix in {".py", SUFFIX} and not (one.problem or one.leads_to or one.written)
-        if one.explicit or not is_excluded(one.path, options.given)
+        if one.explicit or not is_excluded(one.path, options.overrides)
     }
 
 

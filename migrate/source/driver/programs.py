@@ -41,7 +41,7 @@ def programs(starts: Starts, report: Report, *, running: bool = True) -> list[Pr
         tables = tuple(one for one in report.tables if notebook_of(one.location.path) in reached)
         if tables and (not running or starts.does_something(path)):
             listed.append(Program(path, tables))
-    return sorted(listed, key=lambda one: (-len(one.tables), one.path))
+    return sorted(listed, key=lambda program: (-len(program.tables), program.path))
 
 
 def used_files(starts: Starts, report: Report) -> frozenset[str]:

@@ -148,7 +148,7 @@ def _done(source: Input, data: bytes, outcome: tuple[SourceResult, bytes]) -> Co
 
 def _prepare(source: Input, options: Options, how: How) -> Task | Converted | None:
     """Read a file and return its task, or its result if it needs none; None for a file without a framework."""
-    if not source.explicit and is_excluded(source.path, options.given):
+    if not source.explicit and is_excluded(source.path, options.overrides):
         return None
     if source.leads_to:
         return Converted(source, b"", b"", not_followed(shown(source.path), source.leads_to))

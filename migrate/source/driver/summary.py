@@ -154,9 +154,11 @@ def _said(findings: list[Finding], paint: Paint, everything: bool) -> Iterator[s
 def _alike(findings: list[Finding]) -> Iterator[str]:
     """Yield a line for each finding; of more than two in the same words, the first with the places of the others."""
     groups: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
-    for one in findings:
-        message = _CODE.sub("", one.message)
-        groups[one.rule, one.state, message, one.reason, one.action, words.came(one)].append(one)
+    for finding in findings:
+        message = _CODE.sub("", finding.message)
+        groups[finding.rule, finding.state, message, finding.reason, finding.action, words.came(finding)].append(
+            finding
+        )
     for group in groups.values():
         places = [*dict.fromkeys(_line(one.location) for one in group)]
         if len(places) <= ALIKE:

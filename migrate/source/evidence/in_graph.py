@@ -178,7 +178,7 @@ def _source_says(table: TableRecord | None) -> str:
 
 
 def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    return with_ids(sorted(findings, key=lambda one: (one.location.line, one.rule)))
+    return with_ids(sorted(findings, key=lambda finding: (finding.location.line, finding.rule)))
 
 
 def _record(site: _Site) -> TableRecord:
@@ -194,16 +194,17 @@ def _settled(result: SourceResult, moved: set[str], all_moved: bool, decided: tu
     They say what the source alone has against it, and no remedy: none is needed.
     """
     findings = []
-    for one in result.findings:
-        if one.subject == "use" and (
-            (one.state in _OPEN and one.table in moved) or (one.state in _WORK and all_moved and not one.table)
+    for finding in result.findings:
+        if finding.subject == "use" and (
+            (finding.state in _OPEN and finding.table in moved)
+            or (finding.state in _WORK and all_moved and not finding.table)
         ):
-            message = f"{OVERRULED}: {one.message}"
-            one = replace(one, state=State.NOTED, message=message, action="", evidence=decided)
-        elif (one.subject, one.state) == ("lookup", State.NOTED) and one.table in moved:
-            message = f"a lookup in `{one.table}`, which becomes a table when the program runs"
-            one = replace(one, message=message, reason="", action="", evidence=decided)
-        findings.append(one)
+            message = f"{OVERRULED}: {finding.message}"
+            finding = replace(finding, state=State.NOTED, message=message, action="", evidence=decided)
+        elif (finding.subject, finding.state) == ("lookup", State.NOTED) and finding.table in moved:
+            message = f"a lookup in `{finding.table}`, which becomes a table when the program runs"
+            finding = replace(finding, message=message, reason="", action="", evidence=decided)
+        findings.append(finding)
     return replace(result, findings=tuple(findings))
 
 

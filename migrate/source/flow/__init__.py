@@ -5,7 +5,7 @@ inclusion-based (Andersen) and field-sensitive: attributes and constant keys are
 the fly. For local names it uses reaching definitions; otherwise it is flow-insensitive.
 """
 
-from migrate.source.flow.constancy import as_written, given, is_from_unseen, is_unchanged, only_reads_entries, stores
+from migrate.source.flow.constancy import as_written, assigned, is_from_unseen, is_unchanged, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
 from migrate.source.flow.names.bindings import frame_of
 from migrate.source.flow.order import Order, loops_around
@@ -30,6 +30,6 @@ from migrate.source.flow.values import (
 
 __all__ = [
     "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Partial", "Result",
-    "SuperProxy", "Symbol", "Tainted", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given",
+    "SuperProxy", "Symbol", "Tainted", "Unknown", "Value", "ValueFlow", "as_written", "assigned", "frame_of",
     "is_from_unseen", "is_none", "is_unchanged", "loops_around", "only_reads", "only_reads_entries", "stores",
 ]  # fmt: skip

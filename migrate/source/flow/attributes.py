@@ -58,9 +58,9 @@ class Heritage:
 
     def _sign(self, cls: Class, kind: Kind) -> Variable:
         """Return a variable that is non-empty if the predicate holds for the class or a base of it."""
-        found = self._signs.get((cls, kind))
-        if found is not None:
-            return found
+        known = self._signs.get((cls, kind))
+        if known is not None:
+            return known
         sign = self._signs[cls, kind] = Variable()
         assert isinstance(cls.node, cst.ClassDef)
         if kind(cls.node):
@@ -152,7 +152,7 @@ class Attributes:
             if name == "__dict__":
                 self.graph.put(out, self.fields(value))
             if name in {"__name__", "__doc__", "__mro__"}:
-                self.graph.put(out, program.made(("of class", node), lambda: Computed(node)))
+                self.graph.put(out, program.interned(("of class", node), lambda: Computed(node)))
             self.member(value, name, out, None, node)
         elif isinstance(value, SuperProxy):
             for base in self.bases(value.cls):
@@ -193,13 +193,13 @@ class Attributes:
             return
         if self.program.is_new(("revealed", value)):
             for variable in names:
-                self.graph.watch(variable, lambda one: self.reveal(one, site))
+                self.graph.watch(variable, lambda content: self.reveal(content, site))
 
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Also look in the classes that `x.__class__ = C` gives an object."""
         if name != "__class__" and self._sets_classes:
             cls = self.program.written(value, "__class__")
-            self.graph.watch_kind(cls, Class, lambda one: self.member(one, name, out, value, node))
+            self.graph.watch_kind(cls, Class, lambda new_class: self.member(new_class, name, out, value, node))
 
     def _change(self, value: Value, node: cst.CSTNode) -> None:
         """Let the attributes of an object have any value."""
@@ -227,15 +227,15 @@ class Attributes:
     def fields(self, value: Value) -> Holder:
         """Return the `__dict__` of an object: a holder whose contents are kept equal to the object's attributes."""
         program = self.program
-        found = program.holder(value.node or cst.Name("_"), "dict", ("fields", value))
+        holder = program.holder(value.node or cst.Name("_"), "dict", ("fields", value))
         if ("fields", value) not in program.asked:
             program.asked.add(("fields", value))
-            for one, other in ((value, found), (found, value)):
-                program.on_keys(one, partial(self._same, one, other))
-        return found
+            for source, target in ((value, holder), (holder, value)):
+                program.on_keys(source, partial(self._same, source, target))
+        return holder
 
-    def _same(self, one: Value, other: Value, key: object) -> None:
-        self.graph.edge(self.program.written(one, key), self.program.written(other, key))
+    def _same(self, source: Value, target: Value, key: object) -> None:
+        self.graph.edge(self.program.written(source, key), self.program.written(target, key))
 
     def _by_text(self, value: Holder, cls: Class, out: Variable, node: cst.CSTNode) -> None:
         """Let attributes of a class with `__getattr__` or similar methods have any value."""
@@ -269,25 +269,25 @@ class Attributes:
 
     def special(self, value: Holder, name: str) -> Variable:
         """Return the variable of a special method, looked up in the class of the object."""
-        found = self._specials.get((value, name))
-        if found is None:
+        method = self._specials.get((value, name))
+        if method is None:
             assert value.cls is not None and value.cls.node is not None
-            found = self._specials[value, name] = Variable()
-            self.member(value.cls, name, found, value, value.cls.node)
-        return found
+            method = self._specials[value, name] = Variable()
+            self.member(value.cls, name, method, value, value.cls.node)
+        return method
 
     def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
         """Add "unknown" to `out` if the class of an object has this special method."""
 
-        def arrived(one: Value) -> None:
-            if isinstance(one, (Bound, Function)):
+        def arrived(method: Value) -> None:
+            if isinstance(method, (Bound, Function)):
                 self.graph.put(out, self.program.unknown(node, reason))
 
         self.graph.watch(self.special(value, special), arrived)
 
     def _member(self, value: Value, name: str, node: cst.CSTNode) -> Value:
         known = None if isinstance(value, Member) else value
-        return self.program.made(("member", node, known, name), lambda: Member(node, value, name))
+        return self.program.interned(("member", node, known, name), lambda: Member(node, value, name))
 
     def outside(self, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Resolve a qualified name: to a name of another file of the program, or to an external symbol.
@@ -298,14 +298,14 @@ class Attributes:
         if name.count(".") > _DEEPEST:
             self.graph.put(out, program.unknown(node, "the name goes on without end"))
             return
-        found = program.outside(program.home(node), name)
-        if found is None:
+        resolved = program.outside(program.home(node), name)
+        if resolved is None:
             link = program.home(node).link
-            for one in sorted(link.outside(name)) if link is not None else [name]:
-                self.graph.put(out, program.symbol(one))
-                self.graph.edge(program.patched(one), out)
+            for qualified in sorted(link.outside(name)) if link is not None else [name]:
+                self.graph.put(out, program.symbol(qualified))
+                self.graph.edge(program.patched(qualified), out)
             return
-        tree, rest = found
+        tree, rest = resolved
         if not rest:
             self.graph.put(out, program.holder(tree.module, "module"))
             return
@@ -397,4 +397,4 @@ class Attributes:
 
     def bound(self, function: Function, receiver: Value) -> Value:
         """Return the bound method of a function and a receiver."""
-        return self.program.made(("bound", function, receiver), lambda: Bound(function.node, function, receiver))
+        return self.program.interned(("bound", function, receiver), lambda: Bound(function.node, function, receiver))

@@ -72,7 +72,7 @@ def ways_out(tree: Tree, function: cst.FunctionDef) -> list[ReturnPath]:
 def constant_arguments(
     function: cst.FunctionDef,
     names: list[cst.Param],
-    given: Mapping[str, cst.BaseExpression | None],
+    arguments: Mapping[str, cst.BaseExpression | None],
     keeps_defaults: bool,
 ) -> dict[str, object]:
     """Return the constants of parameters: arguments by position or keyword, or defaults.
@@ -80,10 +80,10 @@ def constant_arguments(
     `keeps_defaults` is False if the program may replace the defaults of a function.
     """
     constants: dict[str, object] = {}
-    for one in (*names, *function.params.kwonly_params):
-        name = one.name.value
-        value = literal(given.get(name, one.default))
-        if value is not ANY and (name in given or (keeps_defaults and one.default is not None)):
+    for parameter in (*names, *function.params.kwonly_params):
+        name = parameter.name.value
+        value = literal(arguments.get(name, parameter.default))
+        if value is not ANY and (name in arguments or (keeps_defaults and parameter.default is not None)):
             constants[name] = value
     return constants
 
@@ -217,9 +217,9 @@ class Calls:
 
     def partial(self, callee: Variable, arguments: Arguments, site: cst.CSTNode) -> Value:
         """Return the value of `functools.partial(callee, *arguments)`."""
-        found = self.program.made(("partial", site), lambda: Partial(site))
-        self.escapes.partials[found] = (callee, arguments)
-        return found
+        value = self.program.interned(("partial", site), lambda: Partial(site))
+        self.escapes.partials[value] = (callee, arguments)
+        return value
 
     def _invoke_partial(self, value: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Call a partial with its stored arguments first.
@@ -257,9 +257,9 @@ class Calls:
             return
         self._same[key] = (arguments, site, out)
         program.entered.setdefault(node, set()).add(site)
-        for one in arguments:
-            if one.node is not None:
-                program.moves.add(one.node)
+        for argument in arguments:
+            if argument.node is not None:
+                program.moves.add(argument.node)
         if receiver is not None:
             arguments = arguments if names else [Given(own), *arguments]  # `self` is the first of `*args`
             names = names[1:]
@@ -272,43 +272,43 @@ class Calls:
         rest = params.star_arg if isinstance(params.star_arg, cst.Param) else None
         by_name = {one.name.value: one for one in (*names, *params.kwonly_params)}
         position, certain = 0, True
-        for given in arguments:
-            if given.star == "*":
-                self._unpack(given, names[position:], rest)
+        for argument in arguments:
+            if argument.star == "*":
+                self._unpack(argument, names[position:], rest)
                 certain = False
-            elif given.star == "**":
-                self._unpack_named(given, by_name, params.star_kwarg)
-            elif given.keyword in by_name:
-                self.graph.edge(given.variable, program.definition(by_name[given.keyword].name))
-            elif given.keyword and params.star_kwarg is not None:
-                self._into(params.star_kwarg, "dict", given.keyword, given.variable)
-            elif not given.keyword:
+            elif argument.star == "**":
+                self._unpack_named(argument, by_name, params.star_kwarg)
+            elif argument.keyword in by_name:
+                self.graph.edge(argument.variable, program.definition(by_name[argument.keyword].name))
+            elif argument.keyword and params.star_kwarg is not None:
+                self._into(params.star_kwarg, "dict", argument.keyword, argument.variable)
+            elif not argument.keyword:
                 targets = names[position:] if not certain else names[position : position + 1]
                 for target in targets:
-                    self.graph.edge(given.variable, program.definition(target.name))
+                    self.graph.edge(argument.variable, program.definition(target.name))
                 if rest is not None and (not certain or position >= len(names)):
-                    self._into(rest, "list", position - len(names) if certain else ANY, given.variable)
+                    self._into(rest, "list", position - len(names) if certain else ANY, argument.variable)
                 position += 1
         if rest is not None:
             self._into(rest, "list", None, None)
         if params.star_kwarg is not None:
             self._into(params.star_kwarg, "dict", None, None)
 
-    def _unpack(self, given: Given, names: Sequence[cst.Param], rest: cst.Param | None) -> None:
+    def _unpack(self, argument: Given, names: Sequence[cst.Param], rest: cst.Param | None) -> None:
         """Bind the entries of a `*` argument to the remaining positional parameters."""
-        items = self.entries.items(given.variable, given.node or cst.Name("_"))
+        items = self.entries.items(argument.variable, argument.node or cst.Name("_"))
         for number, target in enumerate(names):
-            self.entries.item(given.variable, number, self.program.definition(target.name), given.node)
+            self.entries.item(argument.variable, number, self.program.definition(target.name), argument.node)
         if rest is not None:
             self._into(rest, "list", ANY, items)
 
-    def _unpack_named(self, given: Given, by_name: dict[str, cst.Param], rest: cst.Param | None) -> None:
+    def _unpack_named(self, argument: Given, by_name: dict[str, cst.Param], rest: cst.Param | None) -> None:
         """Bind the entries of a `**` argument to parameters by name."""
         for name, target in by_name.items():
-            self.entries.item(given.variable, name, self.program.definition(target.name), given.node)
+            self.entries.item(argument.variable, name, self.program.definition(target.name), argument.node)
         if rest is not None:
             holder = self._into(rest, "dict", None, None)
-            self.entries.copy(given.variable, holder)
+            self.entries.copy(argument.variable, holder)
 
     def _into(self, parameter: cst.Param, kind: str, key: object, variable: Variable | None) -> Holder:
         """Store an argument in the list or dict of a starred parameter."""
@@ -352,13 +352,13 @@ class Calls:
         self,
         node: cst.FunctionDef,
         ways: Sequence[ReturnPath],
-        given: Mapping[str, cst.BaseExpression | None],
+        arguments: Mapping[str, cst.BaseExpression | None],
         out: Variable,
     ) -> None:
         """Connect `out` with those `return` statements that the constant arguments of the call do not exclude."""
         program = self.program
         names = [*node.params.posonly_params, *node.params.params]
-        constants = constant_arguments(node, names, given, self._keeps_defaults)
+        constants = constant_arguments(node, names, arguments, self._keeps_defaults)
         for way in ways:
             if all(one.may_hold(constants) for one in way.conditions):
                 if way.node.value is None:

@@ -55,17 +55,17 @@ def as_written(flow: ValueFlow, node: cst.BaseExpression) -> cst.List | cst.Tupl
     return value.node if is_unchanged(flow, value) else None
 
 
-def given(flow: ValueFlow, node: cst.BaseExpression) -> cst.BaseExpression | None:
+def assigned(flow: ValueFlow, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the expression assigned to the name or attribute that `node` reads; None if there are several or none.
 
     Parameters, loop variables and unpacked names have no such expression. Assignments by unanalysed code are ignored; a
     caller for whom they matter has to check for them.
     """
-    found = {_given(flow, value, node) for value in flow.values(node) if not is_from_unseen(value)}
-    return found.pop() if len(found) == 1 else None
+    expressions = {_assigned(flow, value, node) for value in flow.values(node) if not is_from_unseen(value)}
+    return expressions.pop() if len(expressions) == 1 else None
 
 
-def _given(flow: ValueFlow, value: Value, node: cst.BaseExpression) -> cst.BaseExpression | None:
+def _assigned(flow: ValueFlow, value: Value, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the place closest to `node`, on the path of a value, that is an expression but not a target."""
     for place in flow.path(value, node)[-2::-1]:
         if not isinstance(place, cst.BaseExpression):
@@ -77,8 +77,10 @@ def _given(flow: ValueFlow, value: Value, node: cst.BaseExpression) -> cst.BaseE
         if not tree.is_target(place):
             return place
     # The path of a value that a class body binds is not recorded.
-    made = value.node if isinstance(node, cst.Attribute) and not isinstance(value, (Member, Symbol, Unknown)) else None
-    return made if isinstance(made, cst.BaseExpression) and made is not node and flow.knows(made) else None
+    source = (
+        value.node if isinstance(node, cst.Attribute) and not isinstance(value, (Member, Symbol, Unknown)) else None
+    )
+    return source if isinstance(source, cst.BaseExpression) and source is not node and flow.knows(source) else None
 
 
 def is_from_unseen(value: Value) -> bool:

@@ -54,7 +54,7 @@ class Entries:
         """Add to `out` the entry of one value under a key; `loops` if all entries are iterated."""
         program = self.program
         if isinstance(value, Holder) and value.kind == "dict" and loops:
-            self.graph.put(out, program.made(("keys", node), lambda: Computed(node)))
+            self.graph.put(out, program.interned(("keys", node), lambda: Computed(node)))
             self.graph.edge(program.named(("keys of", id(value))), out)
         elif isinstance(value, Holder) and value.cls is not None and value.kind == "object":
             self._by_method(value, out, node, loops or isinstance(key, int))
@@ -63,7 +63,9 @@ class Entries:
         elif isinstance(value, Unknown) or _is_deep(value):
             self.graph.put(out, value)
         else:
-            self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]", key)))
+            self.graph.put(
+                out, program.interned(("item", node, value, str(key)), lambda: Member(node, value, "[]", key))
+            )
             if isinstance(value, Symbol) and value.name == "sys.modules" and isinstance(node, cst.Subscript):
                 index = node.slice[0].slice
                 for module in program.modules(index.value if isinstance(index, cst.Index) else None):
@@ -82,7 +84,9 @@ class Entries:
             result = program.named(("entries of", id(value), name, site))
             self.run(self.attributes.special(value, name), (), site, result)
             self.graph.edge(self.items(result, site), out)
-            self.graph.watch(result, lambda one: self.graph.put(out, unknown) if not isinstance(one, Holder) else None)
+            self.graph.watch(
+                result, lambda iterator: self.graph.put(out, unknown) if not isinstance(iterator, Holder) else None
+            )
 
     def put(self, variable: Variable, key: object, value: Variable, source: cst.CSTNode | None) -> None:
         """Store the values of `value` under a key of every holder in `variable`."""
@@ -94,10 +98,10 @@ class Entries:
             self.graph.edge(value, self.program.written(holder, key))
             if holder.kind == "object" and holder.cls is not None:
                 site = source or cst.Name("_")
-                given = (self.program.named(("key", site)), value)
-                self.run(self.attributes.special(holder, "__setitem__"), given, site, Variable())
+                arguments = (self.program.named(("key", site)), value)
+                self.run(self.attributes.special(holder, "__setitem__"), arguments, site, Variable())
         elif source is not None:
-            self.program.given.add(source)
+            self.program.handed_out.add(source)
 
     def shift(self, value: Value) -> None:
         """Let every entry of a list move to any index, as after a deletion."""
@@ -115,7 +119,7 @@ class Entries:
         if not isinstance(value, Holder):
             node = value.node
             if not isinstance(value, Computed):
-                item = program.made(("copied", value), lambda: Member(node, value, "[]"))
+                item = program.interned(("copied", value), lambda: Member(node, value, "[]"))
                 self.graph.put(program.written(target, ANY), item)
             return
         if value.kind == "object" and value.cls is not None:

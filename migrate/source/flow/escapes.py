@@ -63,16 +63,16 @@ class Escapes:
         elif isinstance(value, Partial) and value in self.partials and self.program.is_new(("opened", value)):
             callee, first = self.partials[value]
             self.call(callee, first, value.node or cst.Name("_"), Variable())
-            self.graph.watch(callee, lambda one: self.open(one, reason))
+            self.graph.watch(callee, lambda function: self.open(function, reason))
         elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self.program.is_new(("opened", value)):
-            self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
+            self.graph.watch(self.program.read(value, ANY), lambda function: self.open(function, reason))
         elif isinstance(value, Holder) and value.cls is not None and self.program.is_new(("opened", value)):
             self.program.handed[value] = None
             self.attributes.once_found(value.cls, _RUN_OUTSIDE, partial(self._open_methods, value, reason))
 
     def _open_methods(self, value: Holder, reason: str) -> None:
         for name in _RUN_OUTSIDE:
-            self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
+            self.graph.watch(self.attributes.special(value, name), lambda method: self.open(method, reason))
 
     def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
         """Bind the parameters of an open function: the receiver, if known, and otherwise unknown values."""
@@ -91,8 +91,8 @@ class Escapes:
         elif cls is not None and names:
             self.graph.edge(self.instances(cls), self.program.definition(names[0].name))
             names = names[1:]
-        for one in names:
-            self.graph.put(self.program.definition(one.name), self.program.unknown(one, reason))
+        for parameter in names:
+            self.graph.put(self.program.definition(parameter.name), self.program.unknown(parameter, reason))
 
     def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """Return the class of which a function is an instance method; None for other functions."""
@@ -104,26 +104,26 @@ class Escapes:
 
     def instances(self, cls: cst.ClassDef) -> Variable:
         """Return the variable of all instances of a class, those of its subclasses included."""
-        found = self._instances.get(cls)
-        if found is None:
-            variable = found = self._instances[cls] = Variable()
+        instances = self._instances.get(cls)
+        if instances is None:
+            variable = instances = self._instances[cls] = Variable()
             self.attributes.heritage.each_base(
                 self.program.cls(cls),
                 lambda base: self.graph.edge(variable, self.instances(cst.ensure_type(base.node, cst.ClassDef))),
             )
-        return found
+        return instances
 
-    def is_instance(self, made: Value, cls: Class) -> None:
+    def is_instance(self, instance: Value, cls: Class) -> None:
         """Register an object as an instance of its class and of that class's bases."""
-        self.graph.put(self.instances(cst.ensure_type(cls.node, cst.ClassDef)), made)
+        self.graph.put(self.instances(cst.ensure_type(cls.node, cst.ClassDef)), instance)
 
     def open_object(self, cls: cst.ClassDef) -> None:
         """Let unanalysed code create an instance of a class."""
         value = self.program.cls(cls)
-        made = self.program.holder(cls, "object", "open", value)
-        self.is_instance(made, value)
-        constructor = self.program.named(("constructor", id(made)))
-        self.attributes.member(value, "__init__", constructor, made, cls)
+        instance = self.program.holder(cls, "object", "open", value)
+        self.is_instance(instance, value)
+        constructor = self.program.named(("constructor", id(instance)))
+        self.attributes.member(value, "__init__", constructor, instance, cls)
         self.graph.watch(constructor, self._receive)
 
     def _receive(self, method: Value) -> None:
@@ -147,14 +147,14 @@ class Escapes:
         if self._is_non_mutating(callee):
             self._share(arguments, site)
         else:
-            for one in arguments:
-                if self.program.is_new(("spoils", one.variable)):
-                    self.graph.watch(one.variable, lambda value: self.spoil(value, site))
+            for argument in arguments:
+                if self.program.is_new(("spoils", argument.variable)):
+                    self.graph.watch(argument.variable, lambda value: self.spoil(value, site))
         if isinstance(callee, Unknown):
             self.graph.put(out, self.program.unknown(site, callee.reason))
         else:
             known = None if isinstance(callee, Member) else callee
-            result = self.program.made(("result", site, known), lambda: Result(site, callee))
+            result = self.program.interned(("result", site, known), lambda: Result(site, callee))
             self.graph.put(out, result)
 
     def _open_named(self, site: cst.CSTNode) -> None:
@@ -171,12 +171,12 @@ class Escapes:
             if of_list and isinstance(value, Member):
                 self.spoil(value.base, site)
             if of_list or isinstance(value, (Function, Bound, Partial)):
-                for one in arguments:
-                    if one is not function:
-                        self.graph.watch(one.variable, lambda other: self.spoil(other, site))
+                for argument in arguments:
+                    if argument is not function:
+                        self.graph.watch(argument.variable, lambda other: self.spoil(other, site))
 
-        for one in arguments if len(arguments) > 1 else ():
-            self.graph.watch(one.variable, partial(arrived, function=one))
+        for callback in arguments if len(arguments) > 1 else ():
+            self.graph.watch(callback.variable, partial(arrived, function=callback))
 
     def reach(self, value: Value, site: cst.CSTNode) -> None:
         """Record that a value escapes at a place that has no expression for it."""
@@ -186,13 +186,13 @@ class Escapes:
     def hand(self, callee: Value, arguments: Arguments, site: cst.CSTNode) -> None:
         """Record that the arguments of a call escape, and open the functions among them."""
         reason = "code that is not analysed may call it"
-        for one in arguments:
-            if one.node is not None:
-                self.program.given.add(one.node)
+        for argument in arguments:
+            if argument.node is not None:
+                self.program.handed_out.add(argument.node)
             elif not isinstance(callee, Constant):
-                self.graph.watch(one.variable, lambda value: self.reach(value, site))
-            if self.program.is_new(("handed", one.variable)):
-                self.graph.watch(one.variable, lambda value: self.open(value, reason))
+                self.graph.watch(argument.variable, lambda value: self.reach(value, site))
+            if self.program.is_new(("handed", argument.variable)):
+                self.graph.watch(argument.variable, lambda value: self.open(value, reason))
 
     def _is_non_mutating(self, callee: Value) -> bool:
         """True for library code that does not modify the lists and objects that it receives."""
@@ -221,7 +221,7 @@ class Escapes:
                 self.attributes.reveal(value, site)
             if is_first:
                 self.graph.put(self.program.written(value, ANY), self._spoiled(site))
-            self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
+            self.graph.watch(self.program.read(value, ANY), lambda content: self.spoil(content, site))
         elif isinstance(value, Bound):
             self.spoil(value.receiver, site)
         elif isinstance(value, Class):
@@ -230,7 +230,7 @@ class Escapes:
         else:
             self.program.escaped.setdefault(value, []).append(site)
             if isinstance(value, Function):  # its attributes escape as well
-                self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
+                self.graph.watch(self.program.read(value, ANY), lambda content: self.spoil(content, site))
 
     def _spoiled(self, site: cst.CSTNode) -> Value:
-        return self.program.made(("spoiled", site), lambda: Tainted(site, REPLACED))
+        return self.program.interned(("spoiled", site), lambda: Tainted(site, REPLACED))

@@ -54,7 +54,7 @@ class Expressions:
 
     def _computed(self, node: cst.BaseExpression, out: Variable) -> None:
         self.parts(node)
-        self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+        self.graph.put(out, self.program.interned(("computed", node), lambda: Computed(node)))
 
     def _name(self, node: cst.Name, out: Variable) -> None:
         """Read a name: through its definitions, a star import, or as a builtin."""
@@ -62,14 +62,14 @@ class Expressions:
         if node.value in {"None", "True", "False"}:
             self.graph.put(out, program.constant(node))
             return
-        found = program.read_name(node)
-        for variable in found:
+        variables = program.read_name(node)
+        for variable in variables:
             self.graph.edge(variable, out)
         tree = program.home(node)
         starred = tree.link.starred(node.value) if tree.link is not None else ""
         if starred:
             self.calls.attributes.outside(starred, out, node)
-        if found:
+        if variables:
             if node.value in _NAMES and may_be_unbound(tree, node):
                 self._builtin(node.value, out)
         elif starred:
@@ -108,7 +108,7 @@ class Expressions:
                 self.graph.put(out, holder)
                 self._slice(value, holder, _bounds(node))
             else:
-                self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+                self.graph.put(out, self.program.interned(("computed", node), lambda: Computed(node)))
 
         self.graph.watch(base, arrived)
 
@@ -157,12 +157,12 @@ class Expressions:
     def _choice(self, node: cst.IfExp, out: Variable) -> None:
         """Read `a if c else b`; a test for None excludes None from one branch."""
         self.program.value_of(node.test)
-        told = none_where(node.test)
-        for one, holds in ((node.body, True), (node.orelse, False)):
-            if told is not None and told[1] is holds and isinstance(one, cst.Name) and one.value == told[0].value:
-                self.graph.pass_on(self.program.moved(one), out, lambda value: not is_none(value))
+        guard = none_where(node.test)
+        for side, holds in ((node.body, True), (node.orelse, False)):
+            if guard is not None and guard[1] is holds and isinstance(side, cst.Name) and side.value == guard[0].value:
+                self.graph.pass_on(self.program.moved(side), out, lambda value: not is_none(value))
             else:
-                self.graph.edge(self.program.moved(one), out)
+                self.graph.edge(self.program.moved(side), out)
 
     def _either(self, node: cst.BooleanOperation, out: Variable) -> None:
         left = self.program.moved(node.left)
@@ -186,11 +186,11 @@ class Expressions:
 
     def defaults(self, params: cst.Parameters) -> None:
         """Bind parameters to their default values."""
-        for one in parameters_of(params):
-            if one.default is not None:
-                self.graph.edge(self.program.moved(one.default), self.program.definition(one.name))
-            if one.annotation is not None:
-                self.parts(one.annotation)
+        for parameter in parameters_of(params):
+            if parameter.default is not None:
+                self.graph.edge(self.program.moved(parameter.default), self.program.definition(parameter.name))
+            if parameter.annotation is not None:
+                self.parts(parameter.annotation)
 
     def _comprehension(self, node: cst.BaseSimpleComp, out: Variable) -> None:
         self._loops(node.for_in)
@@ -218,7 +218,7 @@ class Expressions:
     def _operand(self, node: cst.BinaryOperation, value: Value, other: cst.BaseExpression, out: Variable) -> None:
         """Add the result of a binary operator for one value of its left or right operand, beside the `other` one."""
         if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
-            self.graph.watch(self.program.value_of(other), lambda one: self._product(node, one, out))
+            self.graph.watch(self.program.value_of(other), lambda operand: self._product(node, operand, out))
             return
         if not isinstance(value, Holder) or value.kind not in {"list", "dict", "record"}:
             self._operated(node, value, out)
@@ -240,16 +240,18 @@ class Expressions:
         operand = self.program.value_of(node.expression)
         self.graph.watch(operand, lambda value: self._operated(node, value, out))
         if isinstance(node.operator, cst.Not):
-            self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+            self.graph.put(out, self.program.interned(("computed", node), lambda: Computed(node)))
 
     def _comparison(self, node: cst.Comparison, out: Variable) -> None:
         self._computed(node, out)
         if any(not isinstance(one.operator, _ASKS) for one in node.comparisons):
             for side in (node.left, *(one.comparator for one in node.comparisons)):
                 self.graph.watch(self.program.value_of(side), lambda value: self._operated(node, value, out))
-        for one in node.comparisons:
-            if isinstance(one.operator, (cst.In, cst.NotIn)):
-                self.graph.watch(self.program.value_of(one.comparator), lambda value: self._searched(node, value, out))
+        for target in node.comparisons:
+            if isinstance(target.operator, (cst.In, cst.NotIn)):
+                self.graph.watch(
+                    self.program.value_of(target.comparator), lambda value: self._searched(node, value, out)
+                )
 
     def _searched(self, node: cst.Comparison, value: Value, out: Variable) -> None:
         """Call `__contains__` of an object of the program with the searched value."""
@@ -261,10 +263,10 @@ class Expressions:
         if isinstance(value, Unknown) or (isinstance(value, Holder) and value.kind == "object"):
             self.graph.put(out, self.program.unknown(node, "a method of an object computes it"))
             for part in expressions_in(node) if isinstance(value, Holder) else ():
-                self.program.given.add(part)
-                self.graph.watch(self.program.value_of(part), lambda one: self.calls.escapes.spoil(one, node))
+                self.program.handed_out.add(part)
+                self.graph.watch(self.program.value_of(part), lambda operand: self.calls.escapes.spoil(operand, node))
         else:
-            self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+            self.graph.put(out, self.program.interned(("computed", node), lambda: Computed(node)))
 
     def _awaited(self, node: cst.Await, out: Variable) -> None:
         self.graph.edge(self.program.moved(node.expression), out)
@@ -278,7 +280,7 @@ class Expressions:
         if isinstance(node.value, cst.From):
             value = self.program.moved(node.value.item)
             self.graph.edge(self.calls.entries.items(value, node.value.item), yielded)
-            self.graph.watch(value, lambda one: self._ended(one, out))
+            self.graph.watch(value, lambda generator: self._ended(generator, out))
         else:
             self.graph.edge(self.program.moved(node.value), yielded)
 
@@ -303,11 +305,11 @@ def _bounds(node: cst.Subscript) -> tuple[int, int] | None:
 def _yields(node: cst.CSTNode) -> bool:
     pending = [node]
     while pending:
-        one = pending.pop()
-        if isinstance(one, cst.Yield):
+        part = pending.pop()
+        if isinstance(part, cst.Yield):
             return True
-        if not isinstance(one, (cst.Lambda, cst.FunctionDef)):
-            pending += inside(one)
+        if not isinstance(part, (cst.Lambda, cst.FunctionDef)):
+            pending += inside(part)
     return False
 
 

@@ -66,17 +66,17 @@ class Fields:
 
     def _add(self, holder: Value, keys: _Keys, key: object) -> tuple[Variable, Variable]:
         """Create the variables of a new key and connect them with those of all compatible keys."""
-        found = keys.places[key] = (Variable(), Variable())
-        self._all.append((holder, key, found[0]))
-        self._graph.edge(*found)
+        variables = keys.places[key] = (Variable(), Variable())
+        self._all.append((holder, key, variables[0]))
+        self._graph.edge(*variables)
         plain = not isinstance(key, (Pattern, From)) and key is not ANY
         for other in keys.wide if plain else list(keys.places):
             if other is not key and compatible(key, other):
                 written, read = keys.places[other]
-                self._graph.edge(found[0], read)
-                self._graph.edge(written, found[1])
+                self._graph.edge(variables[0], read)
+                self._graph.edge(written, variables[1])
         if not plain:
             keys.wide.append(key)
         for act in list(keys.watchers):
             act(key)
-        return found
+        return variables

@@ -71,9 +71,9 @@ def with_key(program: Program, node: cst.BaseExpression, act: Callable[[object],
             key = literal(value.node)
         elif isinstance(value, Computed):
             key = pattern(value.node)
-        told = (type(key), key)
-        if told not in done:
-            done.add(told)
+        typed_key = (type(key), key)
+        if typed_key not in done:
+            done.add(typed_key)
             act(key)
 
     shape = pattern(node)

@@ -83,14 +83,14 @@ def expressions_in(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """Yield the outermost expressions below `node`, however many non-expression nodes are in between."""
     pending = list(inside(node))
     while pending:
-        one = pending.pop()
-        kind = type(one)
+        part = pending.pop()
+        kind = type(part)
         if kind is cst.Arg:
-            pending.append(cast(cst.Arg, one).value)
+            pending.append(cast(cst.Arg, part).value)
         elif is_expression(kind):
-            yield cast(cst.BaseExpression, one)
+            yield cast(cst.BaseExpression, part)
         elif not is_statement(kind) and not is_layout(kind):
-            pending += inside(one)
+            pending += inside(part)
 
 
 def is_slice(node: cst.Subscript) -> bool:

@@ -102,8 +102,8 @@ class Objects:
     def _keep_given(self, instance: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
         """Model a class that inherits from a list or dict: the object stores the constructor's arguments."""
         self.graph.put(self.program.written(instance, ANY), self.program.unknown(site, "its base keeps its entries"))
-        for one in arguments:
-            self.graph.watch(one.variable, lambda value: self.escapes.spoil(value, site))
+        for argument in arguments:
+            self.graph.watch(argument.variable, lambda value: self.escapes.spoil(value, site))
 
     def _made_otherwise(
         self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
@@ -124,7 +124,7 @@ class Objects:
             self._defaults(instance, cls.node)
             after = self.attributes.special(instance, "__post_init__")
             self.caller.call(after, (), cls.node, Variable())
-            self.graph.watch(after, lambda one: self.escapes.open(one, "it gets the fields that are only for it"))
+            self.graph.watch(after, lambda method: self.escapes.open(method, "it gets the fields that are only for it"))
         self.attributes.heritage.each_base(cls, lambda base: self._fill_dataclass(base, instance, arguments))
 
     def _open_specials(self, cls: Class, instance: Holder) -> None:
@@ -142,29 +142,29 @@ class Objects:
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
     ) -> None:
         """Allocate a named tuple with these fields; `cls` is its class if the program defines one."""
-        made = self.program.holder(site, "record", names, cls)
-        made.names = names
-        self.graph.put(out, made)
-        self._fill(made, names, arguments)
+        record = self.program.holder(site, "record", names, cls)
+        record.names = names
+        self.graph.put(out, record)
+        self._fill(record, names, arguments)
         if cls is not None:
-            self._defaults(made, cls.node)  # type: ignore[arg-type]
+            self._defaults(record, cls.node)  # type: ignore[arg-type]
 
     def _fill(self, holder: Holder, names: tuple[str, ...], arguments: Arguments) -> None:
         """Store arguments in the fields of a record or dataclass."""
         program = self.program
-        for position, given in enumerate(arguments):
-            if given.node is not None:
-                program.moves.add(given.node)
-            if given.star == "**":
-                self.entries.copy(given.variable, holder)
-            elif given.star:
-                items = self.entries.items(given.variable, given.node or cst.Name("_"))
+        for position, argument in enumerate(arguments):
+            if argument.node is not None:
+                program.moves.add(argument.node)
+            if argument.star == "**":
+                self.entries.copy(argument.variable, holder)
+            elif argument.star:
+                items = self.entries.items(argument.variable, argument.node or cst.Name("_"))
                 self.graph.edge(items, program.written(holder, ANY))
             else:
-                name = given.keyword or (names[position] if position < len(names) else "")
-                self.graph.edge(given.variable, program.written(holder, name or ANY))
+                name = argument.keyword or (names[position] if position < len(names) else "")
+                self.graph.edge(argument.variable, program.written(holder, name or ANY))
                 if holder.kind == "record" and name in names:
-                    self.graph.edge(given.variable, program.written(holder, names.index(name)))
+                    self.graph.edge(argument.variable, program.written(holder, names.index(name)))
 
     def _defaults(self, instance: Holder, cls: cst.ClassDef) -> None:
         for statement in _annotated(cls):

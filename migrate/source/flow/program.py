@@ -59,14 +59,14 @@ class Program:
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
         self._exposed = finds_all(trees)  #: where the program can reach, and modify, every object; None if nowhere
-        named = {found[0] for tree in trees for name in set_in_modules(tree) if (found := self.outside(tree, name))}
+        named = {home[0] for tree in trees for name in set_in_modules(tree) if (home := self.outside(tree, name))}
         scopes = {
             id(tree.module): opened(tree, self.reflecting, self._exposed is not None or tree in named) for tree in trees
         }
         self.definitions = {id(tree.module): Definitions(tree, scopes[id(tree.module)], afar) for tree in trees}
         self.pending: list[cst.BaseExpression] = []
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value only flows on to a place that the engine tracks
-        self.given: set[cst.CSTNode] = set()  #: arguments of calls with at least one external callee
+        self.handed_out: set[cst.CSTNode] = set()  #: arguments of calls with at least one external callee
         #: variables whose entries are read, with the place if it is known
         self.opened: dict[Variable, cst.CSTNode | None] = {}
         #: the call graph: functions, with the call sites that may run them
@@ -113,9 +113,9 @@ class Program:
 
     def outside(self, tree: Tree, name: str) -> tuple[Tree, str] | None:
         """Resolve a qualified name to the file and the name there; a file without a project may import itself."""
-        found = self._outside(tree, name)
-        if found is not None or tree.link is not None:
-            return found
+        resolved = self._outside(tree, name)
+        if resolved is not None or tree.link is not None:
+            return resolved
         module, _, rest = name.lstrip(".").partition(".")
         return (tree, rest) if module in {PurePath(tree.path).stem, "__main__"} else None
 
@@ -170,7 +170,7 @@ class Program:
 
     # Values
 
-    def made(self, key: Hashable, make: Callable[[], Value]) -> Value:
+    def interned(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value with this key; `make` creates it the first time."""
         value = self._values.get(key)
         if value is None:
@@ -181,41 +181,41 @@ class Program:
 
     def symbol(self, name: str) -> Value:
         """Return the value of an external name."""
-        return self.made(("symbol", name), lambda: Symbol(None, name))
+        return self.interned(("symbol", name), lambda: Symbol(None, name))
 
     def constant(self, node: cst.CSTNode) -> Value:
         """Return the value of a literal."""
-        return self.made(("constant", node), lambda: Constant(node))
+        return self.interned(("constant", node), lambda: Constant(node))
 
     @property
     def none(self) -> Value:
         """The None that a function returns implicitly."""
-        return self.made("none", lambda: Constant(cst.Name("None")))
+        return self.interned("none", lambda: Constant(cst.Name("None")))
 
     def unknown(self, node: cst.CSTNode | None, reason: str) -> Value:
         """Return a value that may be anything, with the reason."""
-        return self.made(("unknown", node, reason), lambda: Unknown(node, reason))
+        return self.interned(("unknown", node, reason), lambda: Unknown(node, reason))
 
     def function(self, node: cst.FunctionDef | cst.Lambda) -> Function:
         """Return the value of a function definition."""
-        found = self.made(("function", node), lambda: Function(node))
-        assert isinstance(found, Function)
-        return found
+        function = self.interned(("function", node), lambda: Function(node))
+        assert isinstance(function, Function)
+        return function
 
     def cls(self, node: cst.ClassDef) -> Class:
         """Return the value of a class definition."""
-        found = self.made(("class", node), lambda: Class(node))
-        assert isinstance(found, Class)
-        return found
+        cls = self.interned(("class", node), lambda: Class(node))
+        assert isinstance(cls, Class)
+        return cls
 
     def holder(self, node: cst.CSTNode, kind: str, part: Hashable = None, cls: Class | None = None) -> Holder:
         """Return the holder allocated at `node`; `part` distinguishes several holders of one node."""
-        found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
-        assert isinstance(found, Holder)
+        holder = self.interned(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
+        assert isinstance(holder, Holder)
         if self._exposed is not None:
-            self.escaped.setdefault(found, [self._exposed])
-            self.graph.put(self.written(found, ANY), self.unknown(None, "code may get every object and change it"))
-        return found
+            self.escaped.setdefault(holder, [self._exposed])
+            self.graph.put(self.written(holder, ANY), self.unknown(None, "code may get every object and change it"))
+        return holder
 
     # Names
 

@@ -170,7 +170,7 @@ class ValueFlow:
 
     def escapes(self, value: Value) -> list[cst.CSTNode]:
         """Return the expressions and call sites by which `value`, or a holder of it, escapes to unanalysed code."""
-        arguments = [node for node in self._by_value.get(value, ()) if node in self._program.given]
+        arguments = [node for node in self._by_value.get(value, ()) if node in self._program.handed_out]
         return [*arguments, *self._program.escaped.get(value, ())]
 
     def may_be_changed_unseen(self, value: Value) -> bool:
@@ -205,10 +205,10 @@ class ValueFlow:
     def attributes(self, value: Value) -> set[str]:
         """Return the names of attributes, of the program's objects and classes, that may lead to `value`."""
         places = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
-        made = [
+        keys = [
             key for one, key in places if isinstance(one, Class) or (isinstance(one, Holder) and one.cls is not None)
         ]
-        return {key for key in made if isinstance(key, str)}
+        return {key for key in keys if isinstance(key, str)}
 
     def runs(self, site: cst.CSTNode) -> list[cst.CSTNode]:
         """Return the functions that a call, or an attribute or entry access, may run; implicit calls among them."""
@@ -308,7 +308,7 @@ class ValueFlow:
 
     def is_only_copied(self, node: cst.BaseExpression) -> bool:
         """True if the value of the expression only flows on to a place that the engine tracks."""
-        return node in self._program.moves and node not in self._program.given
+        return node in self._program.moves and node not in self._program.handed_out
 
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:

@@ -47,8 +47,8 @@ class Statements:
                 read(self, node)
 
     def _ask(self, node: cst.CSTNode) -> None:
-        for one in expressions_in(node):
-            self.program.value_of(one)
+        for expression in expressions_in(node):
+            self.program.value_of(expression)
 
     def _generator(self, node: cst.Yield) -> None:
         function = self.program.home(node).enclosing(node, cst.FunctionDef)
@@ -58,8 +58,8 @@ class Statements:
 
     def _assign(self, node: cst.Assign) -> None:
         value = self.program.moved(node.value)
-        for one in node.targets:
-            self.expressions.targets.bind(one.target, value, node.value)
+        for target in node.targets:
+            self.expressions.targets.bind(target.target, value, node.value)
 
     def _annotated(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
@@ -72,21 +72,21 @@ class Statements:
         after = self.program.named(("after", node))
         self.expressions.targets.bind(node.target, after, None)
 
-        def arrived(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind in {"list", "dict"}:
-                self.graph.put(after, one)
+        def arrived(previous: Value) -> None:
+            if isinstance(previous, Holder) and previous.kind in {"list", "dict"}:
+                self.graph.put(after, previous)
                 self.program.moves.add(node.value)
-                if one.kind == "dict":
-                    self.calls.entries.copy(value, one)
+                if previous.kind == "dict":
+                    self.calls.entries.copy(value, previous)
                 else:
-                    self.graph.edge(self.calls.entries.items(value, node.value), self.program.written(one, ANY))
-            elif isinstance(one, Unknown) or (isinstance(one, Holder) and one.kind == "object"):
+                    self.graph.edge(self.calls.entries.items(value, node.value), self.program.written(previous, ANY))
+            elif isinstance(previous, Unknown) or (isinstance(previous, Holder) and previous.kind == "object"):
                 self.graph.put(after, self.program.unknown(node, "a method of an object computes it"))
             else:
-                self.graph.put(after, self.program.made(("computed", node), lambda: Computed(node)))
+                self.graph.put(after, self.program.interned(("computed", node), lambda: Computed(node)))
 
-        def other(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "object":
+        def other(addend: Value) -> None:
+            if isinstance(addend, Holder) and addend.kind == "object":
                 self.graph.put(after, self.program.unknown(node, "a method of an object computes it"))
 
         self.graph.watch(before, arrived)
@@ -104,19 +104,19 @@ class Statements:
             self.program.moves.add(node.item)
             self.expressions.targets.bind(node.asname.name, entered, node.item)
 
-        def arrived(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "context":
-                self.graph.edge(self.program.read(one, ANY), entered)
-            elif isinstance(one, Holder) and one.cls is not None:
+        def arrived(manager: Value) -> None:
+            if isinstance(manager, Holder) and manager.kind == "context":
+                self.graph.edge(self.program.read(manager, ANY), entered)
+            elif isinstance(manager, Holder) and manager.cls is not None:
                 special = self.calls.attributes.special
                 for name in ("__enter__", "__aenter__"):
-                    self.calls.entries.run(special(one, name), (), node, entered)
+                    self.calls.entries.run(special(manager, name), (), node, entered)
                 for name in ("__exit__", "__aexit__"):
                     self.graph.watch(
-                        special(one, name), lambda end: self.calls.escapes.open(end, "the end of `with` runs it")
+                        special(manager, name), lambda end: self.calls.escapes.open(end, "the end of `with` runs it")
                     )
             elif node.asname is not None:
-                self.calls.escapes.leave(one, [Given(value, node=node.item)], node, entered)
+                self.calls.escapes.leave(manager, [Given(value, node=node.item)], node, entered)
 
         self.graph.watch(value, arrived)
 
@@ -142,9 +142,9 @@ class Statements:
         keywords = [one for one in node.keywords if one.keyword is not None and one.keyword.value != "metaclass"]
         arguments = [Given(self.program.moved(one.value), keyword=one.keyword.value) for one in keywords if one.keyword]
         defined = self.program.named(("defined", node))
-        for one in node.keywords:
-            value = self.program.value_of(one.value)
-            if one not in keywords:
+        for argument in node.keywords:
+            value = self.program.value_of(argument.value)
+            if argument not in keywords:
                 self.graph.watch(value, lambda meta: self._metaclass(meta, node, defined))
         cls = self.program.cls(node)
 
@@ -156,8 +156,8 @@ class Statements:
             elif isinstance(base, Unknown):
                 self.graph.put(defined, base)
 
-        for one in node.bases:
-            self.graph.watch(self.program.value_of(one.value), above)
+        for argument in node.bases:
+            self.graph.watch(self.program.value_of(argument.value), above)
         self._name_attributes(cls)
         self._decorated(node, cls)
 
@@ -172,10 +172,10 @@ class Statements:
         owner = self.program.named(("alone", cls))
         self.graph.put(owner, cls)
 
-        def arrived(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
+        def arrived(descriptor: Value) -> None:
+            if isinstance(descriptor, Holder) and descriptor.kind == "object" and descriptor.cls is not None:
                 method, arguments = (
-                    self.calls.attributes.special(one, "__set_name__"),
+                    self.calls.attributes.special(descriptor, "__set_name__"),
                     [Given(owner), Given(Variable())],
                 )
                 self.graph.watch_kind(
@@ -193,16 +193,18 @@ class Statements:
         variable = self.program.named(("defined", node))
         self.graph.put(variable, value)
         names = decorators(node)
-        for name, one in reversed(list(zip(names, node.decorators, strict=True))):
-            decorator = self.program.value_of(one.decorator)
-            if name in PLAIN and self._is_of_python(one):
+        for name, decorator in reversed(list(zip(names, node.decorators, strict=True))):
+            callee = self.program.value_of(decorator.decorator)
+            if name in PLAIN and self._is_of_python(decorator):
                 if name.endswith("wraps"):
-                    self.calls.call(decorator, [Given(variable)], one.decorator, Variable())
+                    self.calls.call(callee, [Given(variable)], decorator.decorator, Variable())
                 continue
-            result = self.program.named(("decorated", one))
-            given = [Given(variable)]
-            self.graph.watch(decorator, partial(self.calls.invoke, arguments=given, site=one.decorator, out=result))
-            self._outside(decorator, variable, result)
+            result = self.program.named(("decorated", decorator))
+            arguments = [Given(variable)]
+            self.graph.watch(
+                callee, partial(self.calls.invoke, arguments=arguments, site=decorator.decorator, out=result)
+            )
+            self._outside(callee, variable, result)
             variable = result
         self.graph.edge(variable, self.program.definition(node.name))
 
@@ -213,16 +215,16 @@ class Statements:
         )
         tree = self.program.home(decorator)
         scope = tree.scope(node)
-        for one in scope.get_qualified_names_for(node) if scope is not None else ():
-            if one.source is QualifiedNameSource.LOCAL or self.program.outside(tree, one.name) is not None:
+        for qualified in scope.get_qualified_names_for(node) if scope is not None else ():
+            if qualified.source is QualifiedNameSource.LOCAL or self.program.outside(tree, qualified.name) is not None:
                 return False
         return True
 
     def _outside(self, decorator: Variable, before: Variable, after: Variable) -> None:
         """Let an external decorator, such as `tf.function`, also return the function itself, and open that function."""
 
-        def arrived(one: Value) -> None:
-            if type(one).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
+        def arrived(callee: Value) -> None:
+            if type(callee).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
                 self.graph.edge(before, after)
                 self.graph.watch(before, lambda value: self.calls.escapes.open(value, DECORATED))
 
@@ -248,18 +250,18 @@ class Statements:
         if node.name is not None:
             caught = self.program.named(("caught", node))
             self.graph.edge(self.program.named("raised"), caught)
-            self.graph.put(caught, self.program.made(("computed", node), lambda: Computed(node)))
+            self.graph.put(caught, self.program.interned(("computed", node), lambda: Computed(node)))
             self.expressions.targets.bind(node.name.name, caught, None)
 
     def _raise(self, node: cst.Raise) -> None:
         """Let any handler of the program catch raised instances of its classes, and let them be the cause of others."""
         raised = self.program.named("raised")
 
-        def arrived(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "object":
-                self.graph.put(raised, one)
-            elif isinstance(one, Class):
-                self.calls.invoke(one, (), node, raised)
+        def arrived(exception: Value) -> None:
+            if isinstance(exception, Holder) and exception.kind == "object":
+                self.graph.put(raised, exception)
+            elif isinstance(exception, Class):
+                self.calls.invoke(exception, (), node, raised)
 
         for thrown in (node.exc, node.cause.item if node.cause is not None else None):
             if thrown is not None:
@@ -335,8 +337,8 @@ class _ByKind(dict[type, "Callable[..., None] | None"]):
 
     def __missing__(self, kind: type) -> Callable[..., None] | None:
         other = Statements._ask if is_statement(kind) else None
-        found = self[kind] = _READERS.get(kind, other)
-        return found
+        reader = self[kind] = _READERS.get(kind, other)
+        return reader
 
 
 _BY_KIND = _ByKind()

@@ -49,16 +49,16 @@ class Stores:
                 for tree in program.trees:
                     self.graph.edge(value, program.module_name(tree, name))
             if source is not None:
-                program.given.add(source)
+                program.handed_out.add(source)
 
     def _changed(self, function: cst.CSTNode | None, unknown: Value) -> None:
         """Let a function return anything, and parameters that need not be given be anything."""
         for what in ("return", "replaced"):
             self.graph.put(self.program.named((what, function)), unknown)
         params = parameters_of(function.params) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else []
-        for one in params:
-            if one.default is not None:
-                self.graph.put(self.program.definition(one.name), unknown)
+        for parameter in params:
+            if parameter.default is not None:
+                self.graph.put(self.program.definition(parameter.name), unknown)
 
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run the `@name.setter` methods of a class and its bases."""
@@ -90,11 +90,11 @@ class Stores:
         site = cls.node or cst.Name("_")
         self.attributes.member(cls, name, there, None, site)
 
-        def arrived(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
-                given = self.program.named(("alone", receiver))
-                self.graph.put(given, receiver)
-                self._run(self._own(one, "__set__"), (given, value), site, Variable())
+        def arrived(descriptor: Value) -> None:
+            if isinstance(descriptor, Holder) and descriptor.kind == "object" and descriptor.cls is not None:
+                instance = self.program.named(("alone", receiver))
+                self.graph.put(instance, receiver)
+                self._run(self._own(descriptor, "__set__"), (instance, value), site, Variable())
 
         self.graph.watch(there, arrived)
 
@@ -102,8 +102,8 @@ class Stores:
         """Return the variable of a special method without the values that unanalysed code contributes."""
         own = self.program.named(("own special", name, id(value)))
         if self.program.is_new(("own special", name, id(value))):
-            found = self.attributes.special(value, name)
+            special = self.attributes.special(value, name)
             self.graph.watch(
-                found, lambda one: self.graph.put(own, one) if isinstance(one, (Bound, Function)) else None
+                special, lambda method: self.graph.put(own, method) if isinstance(method, (Bound, Function)) else None
             )
         return own

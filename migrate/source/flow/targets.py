@@ -29,16 +29,16 @@ class Targets:
         """
         pending = [(target, value, source)]
         while pending:
-            node, given, origin = pending.pop()
+            node, assigned, origin = pending.pop()
             if isinstance(node, cst.Name):
-                self.graph.edge(given, self.program.definition(node))
+                self.graph.edge(assigned, self.program.definition(node))
             elif isinstance(node, cst.Attribute):
                 name = mangled(self.program.home(node), node)
-                self.calls.stores.store(self.program.value_of(node.value), name, given, origin)
+                self.calls.stores.store(self.program.value_of(node.value), name, assigned, origin)
             elif isinstance(node, cst.Subscript):
-                self._bind_entry(node, given, origin)
+                self._bind_entry(node, assigned, origin)
             elif isinstance(node, (cst.Tuple, cst.List)):
-                pending += self._unpacked(node, given)
+                pending += self._unpacked(node, assigned)
 
     def _bind_entry(self, node: cst.Subscript, value: Variable, source: cst.BaseExpression | None) -> None:
         base = self.program.value_of(node.value)
@@ -49,7 +49,7 @@ class Targets:
                 self.graph.edge(self.program.value_of(index.value), self.program.named(("key", source)))
             key = self.program.moved(index.value)
             keys = self.program.named
-            self.graph.watch_kind(base, Holder, lambda one: self.graph.edge(key, keys(("keys of", id(one)))))
+            self.graph.watch_kind(base, Holder, lambda holder: self.graph.edge(key, keys(("keys of", id(holder)))))
         else:
             parts_of_slices(self.program, node)
             if not is_slice(node):

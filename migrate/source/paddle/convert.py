@@ -90,9 +90,9 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
     program = follow(path, text, options.schema, siblings)
     if program.outputs and program.loss_arguments:
-        converted, made = _emit(program, options, makes_tables)
+        converted, rewrite = _emit(program, options, makes_tables)
         if not program.run.problems:
-            result = findings.converted(program, converted, made)
+            result = findings.converted(program, converted, rewrite)
             target = target_of(options.target)
             return findings.added(result, target, options.switches) if makes_tables else result
     return findings.refused(path, text, program.run.problems.values())
@@ -105,32 +105,32 @@ def _emit(program: Program, options: Options, makes_tables: bool) -> tuple[str, 
     names = names if options.target == "runtime" else OwnNames(names.tensorflow, names.layers)
     checks.check(program, names, names_bound(target) if makes_tables else frozenset())
     expressions = _expressions(program)
-    made = rewritten(program, program.net, names)
-    _report(program, program.net, made.refused)
+    rewrite = rewritten(program, program.net, names)
+    _report(program, program.net, rewrite.refused)
     text, trainer = rewriting.loss_text(program, names)
     _report(program, program.loss.module, trainer.refused)
     if program.run.problems:
-        return program.net.text, made
+        return program.net.text, rewrite
     sdk = sdk_text(program, target, options.switches) if expressions and makes_tables else SdkText()
-    converted = module.assemble(program, made.tree, names, expressions, text, sdk)
+    converted = module.assemble(program, rewrite.tree, names, expressions, text, sdk)
     compile(converted, program.shown, "exec")
-    return converted, made
+    return converted, rewrite
 
 
 def _expressions(program: Program) -> list[str]:
     if not program.schema.input.sparse:
         return []
-    found = input_expressions(program)
-    if not found and not program.run.problems:
+    expressions = input_expressions(program)
+    if not expressions and not program.run.problems:
         raise MigrateError(
             f"{program.schema.path}: `input.sparse` lists one-hot groups, but no `nn.Linear` of {program.name} reads "
             "the model input; correct `input` or `model.class`"
         )
-    return found
+    return expressions
 
 
 def _report(program: Program, file: Module, refused: Mapping[Span, str]) -> None:
     known = {span[:2] for where, span in program.run.problems if where == file.path}
-    for span, told in refused.items():
+    for span, message in refused.items():
         if span[:2] not in known:
-            program.run.problem_at(file, span, told)
+            program.run.problem_at(file, span, message)

@@ -141,8 +141,8 @@ def _readers(files: Mapping[str, str], static: bool) -> dict[str, bool]:
     paths = {kind: f"{values.get(f'runner.{kind}_reader_path')}".replace(".", "/") for kind in ("infer", "train")}
     named = {f"{path}.py": kind == "train" for kind, path in paths.items()}
     slots = [name for name, text in files.items() if name.endswith(".py") and _SLOTS in text]
-    found = {name: trains for name, trains in named.items() if name in files}
-    return found | (dict.fromkeys(slots, True) if static else {})
+    readers = {name: trains for name, trains in named.items() if name in files}
+    return readers | (dict.fromkeys(slots, True) if static else {})
 
 
 @functools.lru_cache(maxsize=2)
@@ -167,17 +167,17 @@ def _texts(
 
 def _beside(texts: Mapping[str, Written], files: Mapping[str, str]) -> dict[str, str]:
     """Return the files without Paddle that the program imports, name -> text: it does not run without them."""
-    found: dict[str, str] = {}
+    beside: dict[str, str] = {}
     left = [*texts]
     while left:
-        for other in sorted(imported_files(left.pop(), files) - found.keys()):
+        for other in sorted(imported_files(left.pop(), files) - beside.keys()):
             if framework_of(files[other]) == "other":
-                found[other] = texts[other].text if other in texts else files[other]
+                beside[other] = texts[other].text if other in texts else files[other]
                 left.append(other)
-    return found
+    return beside
 
 
 def _hiding(program: Program, name: str) -> Problem:
     """Return the problem of a file with the name of a package that converted files import."""
-    told = f"the converted model imports the package `{name.removesuffix('.py')}`, which the file {name} would hide"
-    return Problem(program.path, (1, 0, 1, 0), "", f"{told}; rename that file", "")
+    message = f"the converted model imports the package `{name.removesuffix('.py')}`, which the file {name} would hide"
+    return Problem(program.path, (1, 0, 1, 0), "", f"{message}; rename that file", "")

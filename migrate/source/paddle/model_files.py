@@ -30,10 +30,10 @@ def texts_of(folder: Path) -> list[Path]:
     Raises:
         OSError: the folder cannot be listed.
     """
-    found = [path for path in sorted(folder.iterdir()) if path.suffix in TEXTS and is_file(path)]
-    if any(is_trainer(path.name) for path in found):
-        found += list(_of_packages(folder))
-    return found
+    texts = [path for path in sorted(folder.iterdir()) if path.suffix in TEXTS and is_file(path)]
+    if any(is_trainer(path.name) for path in texts):
+        texts += list(_of_packages(folder))
+    return texts
 
 
 def _of_packages(folder: Path) -> Iterator[Path]:

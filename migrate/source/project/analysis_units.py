@@ -57,22 +57,22 @@ class Programs:
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        importers: dict[str, set[str]] = {}
         for path in self.project.files:
             for imported in self.project.edges(path):
-                found.setdefault(imported, set()).add(path)
-        return found
+                importers.setdefault(imported, set()).add(path)
+        return importers
 
     def entries(self, path: str) -> frozenset[str]:
         """Return `path` and the files that import it, directly or indirectly; packages are no programs."""
         if path not in self._entries:
-            found, pending = {path}, [path]
+            entries, pending = {path}, [path]
             while pending:
-                new = self._importers.get(pending.pop(), set()) - found
-                found |= new
+                new = self._importers.get(pending.pop(), set()) - entries
+                entries |= new
                 pending += new
-            packages = {p for p in found if p != path and self.project.modules.is_package(p)}
-            self._entries[path] = frozenset(found - packages)
+            packages = {p for p in entries if p != path and self.project.modules.is_package(p)}
+            self._entries[path] = frozenset(entries - packages)
         return self._entries[path]
 
     def related(self, first: str, second: str) -> bool:
@@ -130,8 +130,8 @@ class Programs:
     @cached_property
     def _open(self) -> tuple[str, ...]:
         """The files with a dynamic import of any module that share a program with a concerned file."""
-        found = [one for one in self.project.files if any(call.open for call in self.project.by_text(one))]
-        return tuple(one for one in found if any(map(self._brought, self.entries(one))))
+        dynamic = [one for one in self.project.files if any(call.open for call in self.project.by_text(one))]
+        return tuple(one for one in dynamic if any(map(self._brought, self.entries(one))))
 
     def opened(self, path: str) -> tuple[str, ...]:
         """Return the files whose dynamic imports may be of any module, and so of `path` or its programs."""
@@ -259,9 +259,9 @@ class _Once:
 
     def _of(self, statement: ast.stmt) -> list[list[Site]]:
         if isinstance(statement, ast.If):
-            one, other = self.groups(statement.body), self.groups(statement.orelse)
-            pairs = [[*one[at], *other[at]] for at in range(min(len(one), len(other)))]
-            rest = one[len(pairs) :] or other[len(pairs) :]
+            body, orelse = self.groups(statement.body), self.groups(statement.orelse)
+            pairs = [[*body[at], *orelse[at]] for at in range(min(len(body), len(orelse)))]
+            rest = body[len(pairs) :] or orelse[len(pairs) :]
             return [*self._called(statement.test), *pairs, *rest]
         if isinstance(statement, ast.With):
             items = [group for item in statement.items for group in self._called(item.context_expr)]

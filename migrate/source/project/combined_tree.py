@@ -60,8 +60,8 @@ class Parts:
     def outside(self, tree: Tree, qualified: str) -> tuple[Tree, str] | None:
         """Resolve a qualified name of a file to (file, name there); None if no file defines it."""
         origin = self.project.origin(tree.path, qualified)
-        found = self.trees.get(origin.path) if origin is not None else None
-        return (found, origin.name) if found is not None and origin is not None else None
+        home = self.trees.get(origin.path) if origin is not None else None
+        return (home, origin.name) if home is not None and origin is not None else None
 
     def origin(self, node: cst.CSTNode) -> Origin | None:
         """Resolve a name or attribute that an import binds; None if it is unknown or ambiguous."""

@@ -39,8 +39,8 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
     named = names_of_imports(tree)
     for node in ast.walk(tree):
         mentioned |= {_name(node)} if isinstance(node, (ast.Name, ast.Attribute)) else set()
-        if isinstance(node, ast.Call) and (found := dynamic_import(node, named)) is not None:
-            yield found
+        if isinstance(node, ast.Call) and (dynamic := dynamic_import(node, named)) is not None:
+            yield dynamic
     loads = not mentioned.isdisjoint(LOADERS)
     if loads or "exec" in mentioned:
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]

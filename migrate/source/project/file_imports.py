@@ -35,7 +35,7 @@ class FileLink:
             self._outside[qualified] = frozenset(names)
         return self._outside[qualified]
 
-    def given(self, qualified: str) -> bool:
+    def defines(self, qualified: str) -> bool:
         """True for a name that a file of the project defines."""
         return any(one is not None and bool(one.path) for one in self._project.origins(self._path, qualified))
 
@@ -93,8 +93,8 @@ class FileLink:
         Nothing where it is that file, `factory` for a file of the package, None where the name does not lead there.
         """
         name = module.lstrip(".")
-        found = self._project.modules.find(self._path, name, len(module) - len(name))
-        return self._project.modules.below(found, path) if found is not None else None
+        file = self._project.modules.find(self._path, name, len(module) - len(name))
+        return self._project.modules.below(file, path) if file is not None else None
 
     def crowded(self) -> bool:
         """True if the files of its programs are too large to be analysed together."""

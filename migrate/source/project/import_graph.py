@@ -267,14 +267,14 @@ class Project:
         if path not in self._public:
             names, pending, seen = set[str](), [path], {path}
             while pending:
-                one = pending.pop()
-                own = listed(self.text(one))
-                exports = self.exports(one) if own is None else {}
+                file = pending.pop()
+                own = listed(self.text(file))
+                exports = self.exports(file) if own is None else {}
                 names.update(own or ())
                 every = "__all__" in exports  # a computed list may have any name
                 for name, (source, *_) in exports.items():
                     if isinstance(source, Imported) and source.name == "*":
-                        module = self.modules.find(one, source.module, source.level)
+                        module = self.modules.find(file, source.module, source.level)
                         pending += [module] if module is not None and module not in seen else []
                         seen.update(pending)
                     elif every or not name.startswith("_"):
@@ -286,10 +286,10 @@ class Project:
         """Return the external modules whose names `path` gets by star imports."""
         names, pending, seen = list[str](), [path], {path}
         while pending:
-            one = pending.pop()
-            for imported in self.imports(one):
+            file = pending.pop()
+            for imported in self.imports(file):
                 if imported.name == "*":
-                    module = self.modules.find(one, imported.module, imported.level)
+                    module = self.modules.find(file, imported.module, imported.level)
                     names += [imported.module] if module is None else []
                     pending += [module] if module is not None and module not in seen else []
                     seen.update(pending)
@@ -315,8 +315,8 @@ class Project:
                 files.update(one for name in dotted for one in self.modules.bearing(path, name))
             if module is not None:
                 files.update(self.modules.packages(module, path))
-        for one in [*files.union(self.files_by_text(path, by_text))]:
-            files |= {one, *self.modules.packages(one, path)}
+        for file in [*files.union(self.files_by_text(path, by_text))]:
+            files |= {file, *self.modules.packages(file, path)}
         return frozenset(files - {path})
 
     def _listed_below(self, package: str) -> Iterator[str]:

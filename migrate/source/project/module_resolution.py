@@ -104,17 +104,17 @@ class Modules:
         for above in self._paths[file].parents:
             if above in inside:
                 return
-            if (found := self._shown.get(above / "__init__.py")) is not None:
-                yield found
+            if (package := self._shown.get(above / "__init__.py")) is not None:
+                yield package
 
     def above(self, file: str) -> Iterator[str]:
         """Yield the `__init__.py` files of the packages that `file` is in, which `python -m` runs before it."""
         for above in self._paths[file].parents:
-            found = self._shown.get(above / "__init__.py")
-            if found is None:
+            package = self._shown.get(above / "__init__.py")
+            if package is None:
                 return
-            if found != file:
-                yield found
+            if package != file:
+                yield package
 
     def called(self, name: str) -> Iterator[str]:
         """Yield the files whose path ends with `name`."""
@@ -140,8 +140,8 @@ class Modules:
             base = path.parents[level - 1] if level <= len(path.parents) else path.parent
             return self._at(base, parts)
         for base in self._bases(path):
-            if parts and (found := self._at(base, parts)) is not None:
-                return found
+            if parts and (file := self._at(base, parts)) is not None:
+                return file
         elsewhere = self.bearing(importer, module)
         return elsewhere[0] if len(elsewhere) == 1 else None
 

@@ -71,12 +71,12 @@ class _Module:
             self.definitions.setdefault(definition.name, []).append(code)
         elif isinstance(definition, ast.ClassDef):
             body = _Code(names={base.id for base in definition.bases if isinstance(base, ast.Name)})
-            for one in definition.body:
-                if isinstance(one, _DEFINITIONS):
-                    self._define(one)
-                    body.names |= {one.name} if one.name.startswith("__") else set()
+            for statement in definition.body:
+                if isinstance(statement, _DEFINITIONS):
+                    self._define(statement)
+                    body.names |= {statement.name} if statement.name.startswith("__") else set()
                 else:
-                    _read(one, body)
+                    _read(statement, body)
             self.definitions.setdefault(definition.name, []).append(body)
 
     @cached_property
@@ -221,12 +221,12 @@ def _name(node: ast.AST) -> str:
 def _read(node: ast.AST, code: _Code) -> None:
     """Add what a statement mentions and calls."""
     text = None
-    for one in ast.walk(node):
-        if isinstance(one, (ast.Name, ast.Attribute)):
-            code.names.add(_name(one))
-        elif isinstance(one, ast.Call):
-            _read_call(one, code)
-        elif isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and _is_word(one):
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            code.names.add(_name(part))
+        elif isinstance(part, ast.Call):
+            _read_call(part, code)
+        elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and _is_word(part):
             text = ast.unparse(node) if text is None else text
             code.requires |= "len(sys.argv)" not in text
 
@@ -250,16 +250,16 @@ def _read_call(call: ast.Call, code: _Code) -> None:
 
 def _declares_required(name: str, call: ast.Call) -> bool:
     """Return whether a call declares an argument of the command line that has to be given."""
-    given = {one.arg: one.value for one in call.keywords}
+    keywords = {one.arg: one.value for one in call.keywords}
     if name not in {"add_argument", "option", "argument"} and not name.startswith("DEFINE_"):
         return False
-    required = given.get("required")
+    required = keywords.get("required")
     if isinstance(required, ast.Constant):
         return required.value is True
     first = call.args[0] if call.args else None
     if name != "add_argument" or not isinstance(first, ast.Constant) or str(first.value).startswith("-"):
-        return name == "argument" and bool(call.args) and not given.keys() & {"default", "nargs"}
-    count = given.get("nargs")
+        return name == "argument" and bool(call.args) and not keywords.keys() & {"default", "nargs"}
+    count = keywords.get("nargs")
     return not (isinstance(count, ast.Constant) and count.value in ("?", "*"))
 
 

@@ -98,10 +98,10 @@ def register(cls: type[R]) -> type[R]:
 @contextmanager
 def collecting() -> Iterator[dict[str, Rule]]:
     """Yield a dictionary that receives the rules registered in the block, instead of the global registry."""
-    before, found = _REGISTRY.collected, dict[str, Rule]()
-    _REGISTRY.collected = found
+    before, collected = _REGISTRY.collected, dict[str, Rule]()
+    _REGISTRY.collected = collected
     try:
-        yield found
+        yield collected
     finally:
         _REGISTRY.collected = before
 
@@ -120,8 +120,8 @@ def asking(local: Sequence[Rule]) -> Iterator[None]:
 def load(package: str) -> None:
     """Import every module of `package`, which registers its rules."""
     module = importlib.import_module(package)
-    for found in pkgutil.iter_modules(module.__path__):
-        importlib.import_module(f"{package}.{found.name}")
+    for submodule in pkgutil.iter_modules(module.__path__):
+        importlib.import_module(f"{package}.{submodule.name}")
 
 
 def rules(kind: type[R]) -> list[R]:
@@ -139,10 +139,10 @@ def refusal(rule: str, key: str) -> Refusal:
     """Return what a rule refuses under this key; raises LookupError where it has no such row."""
     known = {one.id: one for one in (*_REGISTRY.own.values(), *_REGISTRY.local)}
     rows = refusals_of(known[rule]) if rule in known else ()
-    found = next((row for row in rows if row.key == key), None)
-    if found is None:
+    refusal_row = next((row for row in rows if row.key == key), None)
+    if refusal_row is None:
         raise LookupError(f"the rule `{rule}` has no refusal `{key}`")
-    return found
+    return refusal_row
 
 
 def refusals_of(rule: Rule) -> tuple[Refusal, ...]:

@@ -83,10 +83,10 @@ def shown(example: Example) -> list[str]:
 
 
 def _heading(example: Example) -> str:
-    given = [f"--{key}" + ("" if value is True else f" {value}") for key, value in example.switches]
-    given += [f"--target {example.target}"] if example.target != "runtime" else []
-    given += ["--assume"] if example.assume else []
-    options = [*given, *([f"--unbucket {','.join(example.unbucket)}"] if example.unbucket else [])]
+    flags = [f"--{key}" + ("" if value is True else f" {value}") for key, value in example.switches]
+    flags += [f"--target {example.target}"] if example.target != "runtime" else []
+    flags += ["--assume"] if example.assume else []
+    options = [*flags, *([f"--unbucket {','.join(example.unbucket)}"] if example.unbucket else [])]
     assumed = f" (with {' '.join(options)})" if options else ""
     if example.after:
         return f"Example{assumed}: {example.title}"
@@ -96,10 +96,10 @@ def _heading(example: Example) -> str:
 
 def markdown(rules: Iterable[Rule]) -> str:
     """Return one page with a heading for each rule."""
-    found = list(rules)
+    listed = list(rules)
     parts = [HEAD, "| Rule | | |\n|---|---|---|\n"]
-    parts += [f"| [`{rule.id}`](#{rule.id}) | {KINDS[rule.applicability]} | {rule.title} |\n" for rule in found]
-    parts += [f"\n## {rule.id}\n{markdown_of(rule)}" for rule in found]
+    parts += [f"| [`{rule.id}`](#{rule.id}) | {KINDS[rule.applicability]} | {rule.title} |\n" for rule in listed]
+    parts += [f"\n## {rule.id}\n{markdown_of(rule)}" for rule in listed]
     return "".join(parts)
 
 

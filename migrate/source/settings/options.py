@@ -63,5 +63,5 @@ class Options:
     rule_files: tuple[RuleFile, ...] = ()  #: files with custom rules
     evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program
     unbucket: tuple[str, ...] = ()  #: tables whose ids give up their buckets; `all` stands for each
-    given: Given | None = None  #: command-line options that `config_files.for_file` has not merged yet
+    overrides: Given | None = None  #: command-line options that `config_files.for_file` has not merged yet
     project: Project | None = field(default=None, compare=False, repr=False)  #: all files of the run

@@ -124,7 +124,7 @@ def choose(
 
 
 def _without_effect(
-    path: str, unused: list[Comment], selection: Selection, known: list[str], made: set[int]
+    path: str, unused: list[Comment], selection: Selection, known: list[str], used: set[int]
 ) -> Iterator[Finding]:
     for comment in unused:
         unknown = [entry for entry in comment.rules if not names(entry, known)]
@@ -136,7 +136,7 @@ def _without_effect(
             reason = f"unknown rule `{unknown[0]}`; {nearest(unknown[0], known)}"
         elif comment.rules:
             reason = f"no finding on its line is of the rule {' or '.join(f'`{rule}`' for rule in comment.rules)}"
-        elif comment.lines & made:
+        elif comment.lines & used:
             reason = "this line is converted together with its tables; put the comment on the line that creates them"
         elif comment.text.endswith("-file"):
             reason = "it must be on a line of its own"

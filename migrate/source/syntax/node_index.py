@@ -30,9 +30,9 @@ class Spans(SpanProvidingCodegenState):
     """Generates the code of a module and records the span of each node, in characters."""
 
     def __init__(self, module: cst.Module) -> None:
-        """Generate the code; `found` has the spans, and `code` the text."""
+        """Generate the code; `by_node` has the spans, and `code` the text."""
         super().__init__(module.default_indent, module.default_newline, provider=cast(Any, None))
-        self.found: dict[cst.CSTNode, tuple[int, int]] = {}
+        self.by_node: dict[cst.CSTNode, tuple[int, int]] = {}
         module._codegen(self)
         self.code = "".join(self.tokens)
 
@@ -46,8 +46,8 @@ class Spans(SpanProvidingCodegenState):
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._stack.pop()
-        if type(node) not in BLANK and node not in self.found:
-            self.found[node] = start, self.position
+        if type(node) not in BLANK and node not in self.by_node:
+            self.by_node[node] = start, self.position
 
     def record_syntactic_position(  # type: ignore[override]
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
@@ -69,7 +69,7 @@ class _Position:
         self.start = self.spans.position
 
     def __exit__(self, *raised: object) -> None:
-        spans = self.spans.found
+        spans = self.spans.by_node
         start = spans[self.start_node][0] if self.start_node is not None else self.start
         spans[self.node] = start, spans[self.end_node][1] if self.end_node is not None else self.spans.position
 
@@ -159,8 +159,8 @@ class Index:
         for named in (self.names, self.attributes):
             for uses in cast(dict[str, list[cst.CSTNode]], named).values():
                 uses.sort(key=lambda node: spans[node][0])
-        for found in cast(list[list[cst.CSTNode]], [self.calls, self.classes, self.imports, self.strings]):
-            found.sort(key=lambda node: spans[node][0])
+        for nodes in cast(list[list[cst.CSTNode]], [self.calls, self.classes, self.imports, self.strings]):
+            nodes.sort(key=lambda node: spans[node][0])
 
     def _walk(self, module: cst.Module) -> None:
         pending: list[cst.CSTNode] = [module]

@@ -65,13 +65,13 @@ class Scopes:
         self._asks = False
         self._walk(module)
         if self._asks:
-            self._bound = _bound_names(self.found)
+            self._bound = _bound_names(self.by_node)
             self._walk(module)
         for access, chain in self._accesses:
             _record(access, chain)
 
     def _walk(self, module: cst.Module) -> None:
-        self.found: dict[cst.CSTNode, Scope] = {}
+        self.by_node: dict[cst.CSTNode, Scope] = {}
         self._scope: Scope = GlobalScope()
         self._stores = False  #: names that are visited now are assigned
         self._chain: cst.Attribute | None = None  #: the outermost attribute around the visited node
@@ -85,7 +85,7 @@ class Scopes:
             special(self, node)
         else:
             self._children(node)
-        self.found[node] = self._scope
+        self.by_node[node] = self._scope
         if kind in BINDING:
             self._scope._assignment_count += 1
 
@@ -120,7 +120,7 @@ class Scopes:
 
     def _define(self, node: cst.FunctionDef | cst.ClassDef | cst.Param) -> None:
         self._scope.record_assignment(node.name.value, node)
-        self.found[node.name] = self._scope
+        self.by_node[node.name] = self._scope
 
     def _target(self, node: cst.CSTNode) -> None:
         with self._storing(True):
@@ -177,7 +177,7 @@ class Scopes:
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
-            self.found[alias] = self._scope
+            self.by_node[alias] = self._scope
             bound = alias.asname.name if alias.asname is not None else alias.name
             for name, _ in _dotted(bound):
                 self._scope.record_import_assignment(name, node, bound)
@@ -241,7 +241,7 @@ class Scopes:
     def _comprehension(self, node: Comprehension) -> None:
         loop = node.for_in
         self._visit(loop.iter)
-        self.found[loop] = self._scope
+        self.by_node[loop] = self._scope
         with self._inside(ComprehensionScope(self._scope, node)):
             self._target(loop.target)
             self._scope._assignment_count += 1

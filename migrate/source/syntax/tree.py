@@ -32,7 +32,7 @@ class Link(Protocol):
     def outside(self, qualified: str) -> frozenset[str]:
         """Return the names that `qualified` may have outside of the project; itself if it is defined in the project."""
 
-    def given(self, qualified: str) -> bool:
+    def defines(self, qualified: str) -> bool:
         """True for a name that is defined in a file of the project."""
 
     def starred(self, name: str, statement: str | None = None) -> str:
@@ -89,9 +89,9 @@ class Tree:
         self._linked: dict[cst.CSTNode, tuple[frozenset[str], bool]] = {}
         self.answers: dict[tuple[Any, ...], Any] = {}  #: cache of front ends, by their queries
         self.module = cst.parse_module(text)
-        self._scopes = Scopes(self.module).found
+        self._scopes = Scopes(self.module).by_node
         printed = Spans(self.module)
-        self.spans = printed.found
+        self.spans = printed.by_node
         self.code = printed.code  #: the code that libcst generates; must equal `text`
         index = Index(self.module, self.spans)
         self.parents = index.parents  #: node -> parent
@@ -303,11 +303,11 @@ class Tree:
             return imported, shadowed
         first, _, rest = self.source(node).partition(".")
         if not names:
-            found, only, unknown = frozenset(filter(None, [self.link.starred(first)])), True, False
+            starred, only, unknown = frozenset(filter(None, [self.link.starred(first)])), True, False
         else:
-            found, only, unknown = self._starred(scope, first)
-        found = frozenset(f"{name}.{rest}" if rest else name for name in found)
-        return (found, unknown) if only else (imported | found, shadowed or unknown)
+            starred, only, unknown = self._starred(scope, first)
+        starred = frozenset(f"{name}.{rest}" if rest else name for name in starred)
+        return (starred, unknown) if only else (imported | starred, shadowed or unknown)
 
     @cached_property
     def stars(self) -> list[cst.ImportFrom]:

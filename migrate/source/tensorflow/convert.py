@@ -51,8 +51,8 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     if not (follows or relevant().search(text)) or framework != "tensorflow":
         comments = read_comments(text)
         comments.adopt(layers.comments if layers is not None else comments)
-        found = [*parted, *(layers.findings if layers is not None else ())]
-        return SourceResult(path, framework, text, text, chosen(path, found, options, comments))
+        reported = [*parted, *(layers.findings if layers is not None else ())]
+        return SourceResult(path, framework, text, text, chosen(path, reported, options, comments))
     tree = (known.parsed(path, text) if known is not None else None) or Tree(path, text, _link(path, options))
     if tree.code != text:
         raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")

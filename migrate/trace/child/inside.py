@@ -70,7 +70,7 @@ def _write_at_the_end(parts: Parts) -> None:
         parts.ended = f"by {kind.__name__}"
         before(kind, error, trace)
 
-    def told(number: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         ended(f"by {signal.Signals(number).name}")
         parts.write()
         signal.signal(number, signal.SIG_DFL)
@@ -81,7 +81,7 @@ def _write_at_the_end(parts: Parts) -> None:
     atexit.register(ended, "by itself")  # runs first
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         with contextlib.suppress(ValueError):  # TensorFlow was imported by another thread than the main one
-            signal.signal(signal.SIGTERM, told)
+            signal.signal(signal.SIGTERM, on_signal)
 
 
 def _forked(parts: Parts, steps: Steps) -> None:

@@ -116,8 +116,8 @@ def _numbers(results: list[Any]) -> Iterator[tuple[str, float]]:
     import tensorflow as tf
 
     floats = [one for one in results if tf.is_tensor(one) and one.dtype.is_floating and hasattr(one, "numpy")]
-    for number, one in enumerate([one for one in floats if one.shape.rank == 0] or floats, 1):
-        yield "loss" if number == 1 else f"loss {number}", float(tf.reduce_mean(one))
+    for number, loss in enumerate([one for one in floats if one.shape.rank == 0] or floats, 1):
+        yield "loss" if number == 1 else f"loss {number}", float(tf.reduce_mean(loss))
 
 
 def optimizers() -> list[Any]:

@@ -181,8 +181,8 @@ def rows_of(layer: Any) -> Any:
     """Return the variable that an optimizer trains for a layer's rows, or that holds them without being trained."""
     if isinstance(layer, tf.Variable):
         return layer
-    found = layer.trainable_weights or layer.weights
-    return found[0] if found else None
+    variables = layer.trainable_weights or layer.weights
+    return variables[0] if variables else None
 
 
 def stock_name(optimizer: Any) -> str:

@@ -77,19 +77,19 @@ def _ran(job: Mapping[str, Any], recorder: Recorder) -> bool:
     except MigrateError as error:
         if "traced" not in job:
             raise
-        told = "it trains with its functions run eagerly, but not with them traced, as without `migrate verify`"
-        raise MigrateError(f"{error} ({told})") from error
+        remark = "it trains with its functions run eagerly, but not with them traced, as without `migrate verify`"
+        raise MigrateError(f"{error} ({remark})") from error
 
 
 def _why(recorder: Recorder, settings: Settings, is_converted: bool) -> str:
-    found = len(recorder.passes) + len(recorder.steps) + 1
+    steps = len(recorder.passes) + len(recorder.steps) + 1
     if not recorder.names:
         if is_converted:
             return "takes no step by Keras or a gradient tape, as the original does; give the converted program"
         return "no optimizer step was found; give a program that trains when it is run"
     needed = settings.batches + settings.steps + 1
     return (
-        f"it stopped after {found} training steps, but {needed} are needed: one to find its variables, "
+        f"it stopped after {steps} training steps, but {needed} are needed: one to find its variables, "
         f"{settings.batches} batches and {settings.steps} steps; give smaller --steps and --batches, or train longer"
     )
 
@@ -152,7 +152,7 @@ class _Converted(_Side):
     def __init__(self, job: Mapping[str, Any]) -> None:
         super().__init__(job)
         self.left: Known = list(job["known"])
-        self.made: dict[str, TableNames] = {}
+        self.labels: dict[str, TableNames] = {}
         self.rows: dict[str, Any] = {}
 
     def begin(self, variables: list[Any]) -> list[str]:
@@ -185,24 +185,24 @@ class _Converted(_Side):
         self.rows[name], self.shapes[name] = sparse_lookup(table, keys, is_train=False).numpy(), shape
         _set_rows(table, self.state[name])
         label, distribution = str(table.table_name), table_distribution(table)
-        self.made[name] = TableNames(label, table.dim, distribution, buckets=table.arguments.base_buckets)
+        self.labels[name] = TableNames(label, table.dim, distribution, buckets=table.arguments.base_buckets)
         return name
 
     def tables(self) -> dict[str, TableNames]:
-        if not self.made:
+        if not self.labels:
             raise no_table(self.path, self.directory, self.settings.arguments)
         if self.left:
             raise MigrateError(
                 f"{self.path}: does not train the original's `{self.left[0][0]}`; give the converted program"
             )
-        return self.made
+        return self.labels
 
     def completed(self, recording: Recording) -> Recording:
         for moment in recording.passes:
             looked_up = moment.outputs["forward"]
-            moment.outputs = {"forward": {name: looked_up.get(name, []) for name in self.made}}
+            moment.outputs = {"forward": {name: looked_up.get(name, []) for name in self.labels}}
         recording.initial = {**self.rows, **self.initial}
-        return of_converted(recording, self.made, self.recorder.steps[-1][2])
+        return of_converted(recording, self.labels, self.recorder.steps[-1][2])
 
 
 def _value_of(variable: Any) -> Any:

@@ -92,10 +92,10 @@ class _Sending:
         self._inside: list[Any] = []  # layers and columns that are called
         self._depth: list[Any] = []  # optimizers that are called
 
-    def _begin_anew(self, kind: int, made: list[Any], one: Any) -> None:
+    def _begin_anew(self, kind: int, objects: list[Any], new: Any) -> None:
         """Set the random seed again, by the number of what was made so far."""
-        made.append(one)
-        tf.keras.utils.set_random_seed(self._seed + kind + len(made))
+        objects.append(new)
+        tf.keras.utils.set_random_seed(self._seed + kind + len(objects))
 
     def entering(self, stock: Any, tape: Any) -> Any:
         self._recorder.on_tape()
@@ -122,8 +122,8 @@ class _Sending:
             self._recorder.on_lookup(known[column], rows)
         return rows
 
-    def _called_inside(self, one: Any, stock: Any, *rest: Any, **named: Any) -> Any:
-        self._inside.append(one)
+    def _called_inside(self, owner: Any, stock: Any, *rest: Any, **named: Any) -> Any:
+        self._inside.append(owner)
         try:
             return stock(*rest, **named)
         finally:
@@ -140,23 +140,23 @@ class _Sending:
             self._recorder.on_lookup(variable, rows)
         return rows
 
-    def making(self, made: list[Any], stock: Any, *rest: Any, **named: Any) -> Any:
+    def making(self, objects: list[Any], stock: Any, *rest: Any, **named: Any) -> Any:
         caller = sys._getframe(2).f_globals.get("__name__", "")
         done = stock(*rest, **named)
         if caller.partition(".")[0] not in _LIBRARIES:
-            self._begin_anew(1000, made, None)
+            self._begin_anew(1000, objects, None)
         return done
 
-    def building(self, made: list[Any], stock: Any, layer: Any, *rest: Any, **named: Any) -> Any:
+    def building(self, objects: list[Any], stock: Any, layer: Any, *rest: Any, **named: Any) -> Any:
         done = stock(layer, *rest, **named)
-        if not any(one is layer for one in made):
-            self._begin_anew(0, made, layer)
+        if not any(one is layer for one in objects):
+            self._begin_anew(0, objects, layer)
             self._recorder.on_built(layer)
         return done
 
-    def creating(self, made: list[Any], stock: Any, column: Any, state_manager: Any) -> None:
+    def creating(self, objects: list[Any], stock: Any, column: Any, state_manager: Any) -> None:
         for rows in created(stock, column, state_manager):
-            self._begin_anew(2000, made, rows)
+            self._begin_anew(2000, objects, rows)
             self._recorder.on_built(rows)
 
     def applying(self, stock: Any, optimizer: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
@@ -195,13 +195,13 @@ def created(stock: Any, column: Any, state_manager: Any) -> Iterator[ColumnRows]
     """Let a column create its rows in a layer, and yield each variable of them."""
     before = [*state_manager._layer.weights]
     stock(column, state_manager)
-    for made in state_manager._layer.weights:
-        if not any(made is one for one in before):
-            rows_of_columns(state_manager)[column] = ColumnRows(made)
+    for variable in state_manager._layer.weights:
+        if not any(variable is one for one in before):
+            rows_of_columns(state_manager)[column] = ColumnRows(variable)
             yield rows_of_columns(state_manager)[column]
 
 
 def rows_of_columns(state_manager: Any) -> dict[Any, ColumnRows]:
     """Return the rows that columns have created in a layer."""
-    found: dict[Any, ColumnRows] = vars(state_manager).setdefault("watched_rows", {})
-    return found
+    rows: dict[Any, ColumnRows] = vars(state_manager).setdefault("watched_rows", {})
+    return rows

@@ -36,8 +36,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     if not data or not (name or generator):
         raise MigrateError(f"{folder}/config.yaml: names no reader and no sample data; give `inputs` in a schema")
     files = sorted(str(path) for path in (folder / data).iterdir() if not path.name.startswith("."))
-    given = config.get("runner.train_batch_size")
-    size = None if given is None else min(int(given), MOST)  # without a size, the reader makes whole batches
+    batch_size = config.get("runner.train_batch_size")
+    size = None if batch_size is None else min(int(batch_size), MOST)  # without a size, the reader makes whole batches
     if generator is not None:
         loaded = common.batches_of(generator, files, feeds, size or MOST)
     else:
@@ -47,8 +47,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         loaded = (common.as_fed(items, feeds) for items in loaded) if feeds else loaded
     batches = list(islice(loaded, job["count"]))
     if not batches:
-        told = "" if size is None else f" of {size} samples"
-        raise MigrateError(f"{folder / data}: has no batch{told}; give more data")
+        of_size = "" if size is None else f" of {size} samples"
+        raise MigrateError(f"{folder / data}: has no batch{of_size}; give more data")
     return {"batches": batches}
 
 

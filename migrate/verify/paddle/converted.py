@@ -103,10 +103,10 @@ class Converted(GraphSide):
         columns = own or nn.one_hot.placed(layers)
         ends = np.cumsum([int(table.dim) for table in self.tables])
         places = {}
-        for path, one in columns.items():
-            number = int(np.searchsorted(ends, one.start, side="right"))
+        for path, span in columns.items():
+            number = int(np.searchsorted(ends, span.start, side="right"))
             first = int(ends[number]) - int(self.tables[number].dim)
-            places[f"{path}.weight"] = number, slice(one.start - first, one.stop - first)
+            places[f"{path}.weight"] = number, slice(span.start - first, span.stop - first)
         return places
 
     def whole(self, gradients: Mapping[Any, Any]) -> dict[str, Array]:
@@ -124,13 +124,13 @@ class Converted(GraphSide):
 
     def _joined(self, dense: Mapping[str, Array], tables: Mapping[int, Array]) -> dict[str, Array]:
         """Return what variables and tables have, as the weights of the original have it."""
-        spec, found = self.schema.input, {name: one for name, one in dense.items() if name not in self.places}
+        spec, joined = self.schema.input, {name: one for name, one in dense.items() if name not in self.places}
         for name, (number, columns) in self.places.items():
             if name in dense or number in tables:
-                found[name] = np.zeros(self.start[name].shape, np.float32)
-                found[name][list(spec.dense_columns)] = dense.get(name, 0.0)
-                found[name][list(spec.key_columns)] = tables[number][:, columns] if number in tables else 0.0
-        return found
+                joined[name] = np.zeros(self.start[name].shape, np.float32)
+                joined[name][list(spec.dense_columns)] = dense.get(name, 0.0)
+                joined[name][list(spec.key_columns)] = tables[number][:, columns] if number in tables else 0.0
+        return joined
 
     def feed(self, items: Batch) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
@@ -170,13 +170,13 @@ class Converted(GraphSide):
 
     def distributions(self, session: Any) -> dict[str, Any]:
         """Return the distributions of initial values; of a weight in two parts, that which is not the original's."""
-        found: dict[str, Any] = {n: variable_distribution(session.run, one) for n, one in self.variables.items()}
+        by_name: dict[str, Any] = {n: variable_distribution(session.run, one) for n, one in self.variables.items()}
         texts = [table_distribution(table) for table in self.tables]
         for name, (number, columns) in self.places.items():
             of_table, own = distribution_at(texts[number], columns.start), self.drawn.get(name)
-            if own is not None and not (self.schema.input.dense_size and differ(own, found[name])):
-                found[name] = of_table
-        return found
+            if own is not None and not (self.schema.input.dense_size and differ(own, by_name[name])):
+                by_name[name] = of_table
+        return by_name
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,6 +236,6 @@ def _facade_of(path: str) -> str:
         modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         modules += [item.name for item in node.names] if isinstance(node, ast.Import) else []
         for module in modules:
-            if found := _FACADES.get(module.partition(".")[0]):
-                return found
+            if target := _FACADES.get(module.partition(".")[0]):
+                return target
     return ""

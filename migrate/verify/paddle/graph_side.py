@@ -59,13 +59,13 @@ class GraphSide:
         """Return gradients that a session has computed, by weight of the original."""
         return {name: of_buckets(self.weights.get(name), array_of(value)) for name, value in gradients.items()}
 
-    def train(self, rates: Mapping[str, float], given: Sequence[Any]) -> None:
+    def train(self, rates: Mapping[str, float], parameters: Sequence[Any]) -> None:
         """Add the gradients of the loss for weights that are trained, and a step of each kind, as `steps_of`."""
         trained = {name: one for name, one in self.weights.items() if one.trainable}
         variables = [one.variable for one in trained.values()]
         slopes = tf.gradients(self.loss, variables, stop_gradients=nn.stopped())
         self.gradients = {name: one for name, one in zip(trained, slopes, strict=True) if one is not None}
-        self.steps_of(rates, [(trained[name], one) for name, one in self.gradients.items()], given)
+        self.steps_of(rates, [(trained[name], one) for name, one in self.gradients.items()], parameters)
 
     def steps_of(self, rates: Mapping[str, float], pairs: Sequence[tuple[Any, Any]], weights: Sequence[Any]) -> None:
         """Add a step of each kind for (weight, gradient) pairs; the optimizers have been given all the weights."""
@@ -154,15 +154,15 @@ def _pass(side: GraphSide, session: Any, restart: Callable[[], None], feed: Mapp
     session.run(side.resets)
     wanted = (side.outputs, side.loss, side.gradients, side.updates, side.counted)
     outputs, loss, gradients, _, _ = session.run(wanted, feed)
-    found: dict[str, Any] = {
+    by_stage: dict[str, Any] = {
         "forward": outputs,
         "metrics": {name: np.reshape(value, -1) for name, value in session.run(side.measures).items()},
         "running": {name: value for name, value in side.values(session).items() if name not in side.parameters},
     }
     restart()
     if side.evaluated:
-        found["evaluation"] = {"evaluated output": session.run(side.evaluated, feed)}
-    return Moment([np.reshape(loss, -1)], found, side.whole(gradients))
+        by_stage["evaluation"] = {"evaluated output": session.run(side.evaluated, feed)}
+    return Moment([np.reshape(loss, -1)], by_stage, side.whole(gradients))
 
 
 def _steps(

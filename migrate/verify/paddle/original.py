@@ -41,13 +41,16 @@ class Original(trainer.Original):
         self.beside, note = _beside(self.path, job["default"])
         with watched_distributions() as drawn:
             self.model = self._created(getattr(module, job["class"]), job["arguments"])
-        made = self._called("create_optimizer", self.model, self.config) if self._has("create_optimizer") else None
-        self.told = {"optimizer": type(made).__name__, "beyond": [] if made is None else _beyond(made, self.model)}
+        optimizer = self._called("create_optimizer", self.model, self.config) if self._has("create_optimizer") else None
+        self.details = {
+            "optimizer": type(optimizer).__name__,
+            "beyond": [] if optimizer is None else _beyond(optimizer, self.model),
+        }
         self.state = self.parameters = dict(self.model.named_parameters())
         self.own, self.again, self.loose, self.trainer = [], {}, [], None  # what the trainer of a folder has besides
         self.distributions = distributions_of(drawn, self.parameters, self.values())
         self.metrics = metrics_of(self.beside)
-        self.told |= {"note": note, "keys": self.spec.key_columns}
+        self.details |= {"note": note, "keys": self.spec.key_columns}
 
     def _has(self, name: str) -> bool:
         return hasattr(self.beside, name)
@@ -58,8 +61,8 @@ class Original(trainer.Original):
             return build(kind, self.path, arguments)
         stock = kind.__init__
 
-        def init(self: Any, *given: Any, **named: Any) -> None:
-            bound = inspect.signature(stock).bind_partial(self, *given, **named).arguments
+        def init(self: Any, *args: Any, **named: Any) -> None:
+            bound = inspect.signature(stock).bind_partial(self, *args, **named).arguments
             bound.pop(next(iter(bound)))
             stock(self, **{**bound, **arguments})
 
@@ -82,10 +85,10 @@ class Original(trainer.Original):
             return getattr(self.beside, name)(*arguments)
         except Exception as error:
             config = "" if self.config else ", and there is no config.yaml in its folder"
-            told = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
             raise MigrateError(
                 f"{Path(self.path).parent / TRAINER}: {name} fails with {type(error).__name__}: "
-                f"{told[-1] if told else ''}{config}; the original is run by its trainer: correct it or the schema"
+                f"{lines[-1] if lines else ''}{config}; the original is run by its trainer: correct it or the schema"
             ) from error
 
 
@@ -123,17 +126,18 @@ def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
         ) from error
 
 
-def _beyond(made: Any, model: Any) -> Sequence[str]:
+def _beyond(optimizer: Any, model: Any) -> Sequence[str]:
     """Return a description of each setting of an optimizer that cannot be compared."""
-    if not isinstance(made, paddle.optimizer.Optimizer) or not hasattr(paddle.optimizer, type(made).__name__):
-        return [f"create_optimizer returns {type(made).__name__}, not a single optimizer"]
-    groups = [group for group in made._parameter_list or () if isinstance(group, dict)]
+    if not isinstance(optimizer, paddle.optimizer.Optimizer) or not hasattr(paddle.optimizer, type(optimizer).__name__):
+        return [f"create_optimizer returns {type(optimizer).__name__}, not a single optimizer"]
+    groups = [group for group in optimizer._parameter_list or () if isinstance(group, dict)]
     beyond = {
-        "the learning rate is scheduled": not isinstance(made._learning_rate, int | float),
-        "gradients are clipped": made._grad_clip is not None,
-        "weights decay": any(getattr(made, name, None) not in (None, "", 0) for name in _DECAYS),
+        "the learning rate is scheduled": not isinstance(optimizer._learning_rate, int | float),
+        "gradients are clipped": optimizer._grad_clip is not None,
+        "weights decay": any(getattr(optimizer, name, None) not in (None, "", 0) for name in _DECAYS),
         "a group of parameters has settings of its own": any(group.keys() - {"params"} for group in groups),
-        "not all parameters of the model are trained": {*map(id, trained_by(made))} != {*map(id, model.parameters())},
+        "not all parameters of the model are trained": {*map(id, trained_by(optimizer))}
+        != {*map(id, model.parameters())},
     }
     return [text for text, holds in beyond.items() if holds]
 
@@ -141,4 +145,4 @@ def _beyond(made: Any, model: Any) -> Sequence[str]:
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure initial values and distributions, outputs, losses and gradients, and steps; see `trainer.measured`."""
     side = Original(job)
-    return {**trainer.measured(side, job), **side.told}
+    return {**trainer.measured(side, job), **side.details}

@@ -103,17 +103,17 @@ class Pair(Comparer):
         self.runs = runs
         dead = [name for name in own.passes[0].gradients if not self.is_compared(name)]
         unused = (f"the loss depends on {', '.join(dead)} in neither program",) if dead else ()
-        self._notes = (runs.told["note"], *runs.notes, *unused)
+        self._notes = (runs.original_answer["note"], *runs.notes, *unused)
 
     def _stages(self) -> Iterator[Comparison]:
         yield from super()._stages()
-        for reason in self.runs.told["beyond"]:
-            name = f"create_optimizer: {self.runs.told['optimizer']}"
+        for reason in self.runs.original_answer["beyond"]:
+            name = f"create_optimizer: {self.runs.original_answer['optimizer']}"
             yield compare.missing("optimizer", name, f"{reason}, but the converted module has no optimizer")
 
     def memory(self) -> tuple[Memory, ...]:
         """Return what each table takes beside the rows over one-hot columns, each with the slots of its optimizer."""
-        keys, answer = list(self.runs.told["keys"]), self.runs.answer["tables"]
+        keys, answer = list(self.runs.original_answer["keys"]), self.runs.answer["tables"]
         rows = {name: self.original.weights[name][keys] for name in answer}
         held = self.converted.held.items()
         of_table = ((table, own, [rows[n] for n, its in answer.items() if its == table]) for table, own in held)

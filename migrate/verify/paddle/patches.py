@@ -117,11 +117,11 @@ def patches() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
 
 
 def _wide(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def made(*arguments: Any, **keywords: Any) -> Any:
+    def call(*arguments: Any, **keywords: Any) -> Any:
         result = stock(*arguments, **keywords)
         return result.astype("float64") if result.dtype == paddle.float32 else result
 
-    return made
+    return call
 
 
 def _renamed(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,8 +132,8 @@ def _renamed(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _widened(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def create_parameter(self: Any, attr: Any, shape: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
-        return stock(self, attr, shape, "float64" if dtype in _SINGLE else dtype, *given, **named)
+    def create_parameter(self: Any, attr: Any, shape: Any, dtype: Any = None, *rest: Any, **named: Any) -> Any:
+        return stock(self, attr, shape, "float64" if dtype in _SINGLE else dtype, *rest, **named)
 
     return create_parameter
 
@@ -174,11 +174,11 @@ def textbook(is_of_rows: Callable[[Any], bool] = of_rows) -> Iterator[None]:
     """Let an Adam of chosen rows begin inside with powers of 1: multiplied once, they are those of the first step."""
     stock = paddle.optimizer.Adam._add_accumulator
 
-    def add(self: Any, name: str, param: Any, *given: Any, **named: Any) -> Any:
+    def add(self: Any, name: str, param: Any, *rest: Any, **named: Any) -> Any:
         plain = getattr(param, "regularizer", None) is None and self.regularization is None  # else the sum is dense
         if name in {"beta1_pow_acc", "beta2_pow_acc"} and plain and is_of_rows(param):
             named["fill_value"] = 1.0
-        return stock(self, name, param, *given, **named)
+        return stock(self, name, param, *rest, **named)
 
     with mock.patch.object(paddle.optimizer.Adam, "_add_accumulator", add):
         yield

@@ -20,7 +20,7 @@ class Runs:
     converted: Recording
     reference: Recording | None  #: the original in float64
     notes: tuple[str, ...]
-    told: Mapping[str, Any]  #: by the original
+    original_answer: Mapping[str, Any]  #: by the original
     answer: Mapping[str, Any]  #: by the converted program
 
 
@@ -34,9 +34,9 @@ def run_both(package: str, job: Mapping[str, Any], converted: str, settles: bool
     original = f"{package}.original"
     job = {**job, "rates": RATES, "passes": True}
     workers.expect(3 + follows)
-    told = workers.run(original, {**job, "dtype": "float32"})
-    own: Recording = told["recording"]
-    job |= {"weights": own.weights, "loose": told.get("loose", ()), "distributions": own.distributions}
+    original_answer = workers.run(original, {**job, "dtype": "float32"})
+    own: Recording = original_answer["recording"]
+    job |= {"weights": own.weights, "loose": original_answer.get("loose", ()), "distributions": own.distributions}
     answer = workers.run(f"{package}.converted", {**job, "path": converted, "data": job["path"]})
     if answer.get("failure") and "evaluation" in own.passes[0].outputs:
         raise MigrateError(
@@ -51,9 +51,9 @@ def run_both(package: str, job: Mapping[str, Any], converted: str, settles: bool
             raise steps
         own = followed(own, steps["recording"])
     double, notes = workers.with_reference(wide)
-    if why := told.get("not evaluated"):
+    if why := original_answer.get("not evaluated"):
         notes += (f"the evaluation is not compared: infer_forward fails with {why}",)
-    return Runs(own, answer["recording"], double, notes, told, answer)
+    return Runs(own, answer["recording"], double, notes, original_answer, answer)
 
 
 def followed(passes: Recording, steps: Recording) -> Recording:

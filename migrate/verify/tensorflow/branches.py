@@ -64,8 +64,8 @@ _DRAWS = {
 }
 
 
-def _narrow(stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    call = inspect.signature(stock).bind(*given, **named)
+def _narrow(stock: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    call = inspect.signature(stock).bind(*args, **named)
     wide = call.arguments.get("dtype") == tf.float64
     call.arguments |= {"dtype": tf.float32} if wide else {}
     drawn = stock(*call.args, **call.kwargs)

@@ -97,14 +97,14 @@ def _measured(
 def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> matching.Names:
     """Return the original's names of variables and, as far as their order or the program says it, of tables."""
     original = _kinds(job["program"], job["state"], set(program.trained))
-    made = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
-    found = {one.op.name: one for one in made if not isinstance(one, Anchor)}
+    variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    by_name = {one.op.name: one for one in variables if not isinstance(one, Anchor)}
     kept = {
         name: matching.Kind(tuple(one.shape.as_list()), one.dtype.base_dtype.name, name in program.trained)
-        for name, one in ((name, found[name]) for name in matching.without_slots(found))
+        for name, one in ((name, by_name[name]) for name in matching.without_slots(by_name))
     }
-    order = [one.table.table_name if isinstance(one, Anchor) else one.op.name for one in made]
-    places = {one.table.table_name: one.table.arguments.in_place_of for one in made if isinstance(one, Anchor)}
+    order = [one.table.table_name if isinstance(one, Anchor) else one.op.name for one in variables]
+    places = {one.table.table_name: one.table.arguments.in_place_of for one in variables if isinstance(one, Anchor)}
     dims = {name: table.dim for name, table in program.tables.items()}
     return matching.original_names(job["path"], original, kept, dims, order, places)
 
@@ -115,12 +115,12 @@ def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -
     values = partitioned_variables.joined_values(
         state, {n: one for n, one in program.parts.items() if n in wholes.values()}
     )
-    found = {}
+    kinds = {}
     for name in dict.fromkeys(wholes.get(one, one) for one in matching.without_slots(program.variables)):
         value = np.asarray(values[name])
         trained = name in program.trained or name in wholes.values()
-        found[name] = matching.Kind(value.shape, value.dtype.name, trained)
-    return found
+        kinds[name] = matching.Kind(value.shape, value.dtype.name, trained)
+    return kinds
 
 
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:

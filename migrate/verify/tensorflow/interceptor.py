@@ -69,8 +69,8 @@ class Watcher:
     def others(self) -> int:
         """Return how many optimizers the step does not run, as the other side's in adversarial training."""
         inside, graph = ancestors(self.train_ops), self.train_ops[0].graph
-        made = [_op(done) for _, _, done in self.applied]
-        return sum(op not in inside for op in made if op.graph is graph)
+        ops = [_op(done) for _, _, done in self.applied]
+        return sum(op not in inside for op in ops if op.graph is graph)
 
     def source_tensors(self) -> list[tf.Tensor]:
         """Return the tensors from which the training step and its losses are computed."""
@@ -91,10 +91,10 @@ class Watcher:
         self._saw_loss(ys[0] if isinstance(ys, list | tuple) else ys)
         return stock(ys, *rest, **named)
 
-    def calling(self, stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def calling(self, stock: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Call a tf.function."""
         self.traced = True
-        return stock(*given, **named)
+        return stock(*args, **named)
 
     def _saw_loss(self, loss: Any) -> None:
         if isinstance(loss, tf.Tensor) and all(loss is not known for known in self.losses):
@@ -111,17 +111,17 @@ class Watcher:
         train = [op for op in fetched if self._is_training(op)]
         if not train:
             return stock(session, fetches, feed_dict, *rest, **named)
-        given = fed_values(feed_dict)
+        fed = fed_values(feed_dict)
         if not self.train_ops:
-            self.train_ops, self.fed = train, set(given)
+            self.train_ops, self.fed = train, set(fed)
         if set(train).isdisjoint(self.train_ops):  # another step, that is not compared
             return stock(session, fetches, feed_dict, *rest, **named)
         if self.limit:
-            wanted = source_tensors([*train, *(loss.op for loss in self.losses_of_step())], set(given))
-            drawn = [t for t in wanted if t.name not in given and t.op.type != "Placeholder"]
+            wanted = source_tensors([*train, *(loss.op for loss in self.losses_of_step())], set(fed))
+            drawn = [t for t in wanted if t.name not in fed and t.op.type != "Placeholder"]
             result, values = stock(session, (fetches, drawn), feed_dict, *rest, **named)
             names = {tensor.name for tensor in wanted}
-            batch = {name: value for name, value in given.items() if name in names}
+            batch = {name: value for name, value in fed.items() if name in names}
             self.batches.append(batch | {t.name: value for t, value in zip(drawn, values, strict=True)})
             if len(self.batches) < self.limit:
                 return result
@@ -197,7 +197,7 @@ def writing_nothing() -> contextlib.AbstractContextManager[None]:
 def _saved(name: str) -> Callable[..., Any]:
     """Return a function in place of one that saves: it returns the path that it is given last, or by this name."""
     paths = (str, bytes, os.PathLike)
-    return lambda *given, **named: named[name] if name in named else [a for a in given if isinstance(a, paths)][-1]
+    return lambda *args, **named: named[name] if name in named else [a for a in args if isinstance(a, paths)][-1]
 
 
 class _Status:
@@ -215,10 +215,10 @@ def keras_optimizers() -> list[Any]:
     return [kind for kind in kinds if "apply_gradients" in vars(kind)]
 
 
-def _eagerly(stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def _eagerly(stock: Callable[..., Any], *args: Any, **named: Any) -> Any:
     if v1.executing_eagerly_outside_functions():
         raise TrainsEagerly
-    return stock(*given, **named)
+    return stock(*args, **named)
 
 
 def subclasses(kind: Any) -> list[Any]:
@@ -242,15 +242,15 @@ _SOURCES = frozenset(
 
 def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
     """Return the ops and all ops that they depend on."""
-    found = set(ops)
-    pending = list(found)
+    reached = set(ops)
+    pending = list(reached)
     while pending:
         current = pending.pop()
         for before in [tensor.op for tensor in current.inputs] + list(current.control_inputs):
-            if before not in found:
-                found.add(before)
+            if before not in reached:
+                reached.add(before)
                 pending.append(before)
-    return found
+    return reached
 
 
 def source_tensors(ops: Iterable[tf.Operation], fed: Collection[str] = ()) -> list[tf.Tensor]:
@@ -260,18 +260,18 @@ def source_tensors(ops: Iterable[tf.Operation], fed: Collection[str] = ()) -> li
     program feeds, one of the names `fed`, is a source as well: what would compute it does not run. What the rewriter
     has built is none: its placeholders have defaults, the rows and their numbers.
     """
-    found: dict[str, tf.Tensor] = {}
+    tensors: dict[str, tf.Tensor] = {}
     seen = set(ops)
     pending = list(seen)
     while pending:
         current = pending.pop()
         sources = [t for t in current.inputs if t.name in fed or _is_source(t.op)]
-        found |= {t.name: t for t in sources if t.graph.is_fetchable(t.op)}
+        tensors |= {t.name: t for t in sources if t.graph.is_fetchable(t.op)}
         for before in [t.op for t in current.inputs if t.name not in fed] + list(current.control_inputs):
             if before not in seen and not _is_source(before):
                 seen.add(before)
                 pending.append(before)
-    return [found[name] for name in sorted(found)]
+    return [tensors[name] for name in sorted(tensors)]
 
 
 def _is_source(op: tf.Operation) -> bool:

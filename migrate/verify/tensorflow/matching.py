@@ -64,11 +64,11 @@ def original_names(
     pairs = list(zip(own, free, strict=True)) if len(own) == len(free) else []
     if not pairs or not all(_fits(mine, theirs, original, kept, tables) for mine, theirs in pairs):
         return same
-    found = Names(
+    names = Names(
         {**same.variables, **{mine: theirs for mine, theirs in pairs if mine in kept}},
         {mine: theirs for mine, theirs in pairs if mine in tables},
     )
-    moved = [(mine, theirs) for mine, theirs in found.variables.items() if mine != theirs]
+    moved = [(mine, theirs) for mine, theirs in names.variables.items() if mine != theirs]
     if moved and by_name:
         left = {name: dim_of(original[name].shape) for name in free if name not in kept}
         if len(variables_by_name(tables, left)) == len(tables):
@@ -79,7 +79,7 @@ def original_names(
                 f"{path}: `{mine}` may be the original's `{mine}` by its name, or `{theirs}` by the order of creation; "
                 "give the variables of both programs names without numbers"
             )
-    return found
+    return names
 
 
 def _changed(original: Mapping[str, Kind], kept: Iterable[str]) -> set[str]:
@@ -93,10 +93,10 @@ def _changed(original: Mapping[str, Kind], kept: Iterable[str]) -> set[str]:
 
 
 def _members(names: Iterable[str]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+    members: dict[str, set[str]] = defaultdict(set)
     for name in names:
-        found[_family(name)].add(name)
-    return found
+        members[_family(name)].add(name)
+    return members
 
 
 def _family(name: str) -> str:
@@ -114,9 +114,9 @@ def _fits(
 
 def without_slots(names: Iterable[str]) -> list[str]:
     """Return the names that are not below that of another variable, as slots of optimizers are."""
-    found = list(names)
-    known = set(found)
-    return [name for name in found if not any(part in known for part in _above(name))]
+    listed = list(names)
+    known = set(listed)
+    return [name for name in listed if not any(part in known for part in _above(name))]
 
 
 def _above(name: str) -> list[str]:

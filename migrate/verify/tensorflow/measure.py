@@ -115,14 +115,14 @@ def _of_rows(gradients: Mapping[str, Any], program: Program, state: State) -> di
         return dict(gradients)
     from runtime.lookup.whole_table import spelled_out
 
-    found = dict(gradients)
+    expanded = dict(gradients)
     for name, rows in state.rows.items():
-        for key in [key for key in found if key.partition(" #")[0] == name and isinstance(found[key], tuple)]:
-            keys, values = found[key]
+        for key in [key for key in expanded if key.partition(" #")[0] == name and isinstance(expanded[key], tuple)]:
+            keys, values = expanded[key]
             if program.tables[name].buckets is not None:
                 keys = program.tables[name].buckets.row_of(keys)
-            found[key] = spelled_out(keys, values, np.arange(len(rows), dtype=np.int64), rows)
-    return found
+            expanded[key] = spelled_out(keys, values, np.arange(len(rows), dtype=np.int64), rows)
+    return expanded
 
 
 def steps(

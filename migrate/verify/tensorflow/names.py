@@ -73,13 +73,13 @@ def _parts(trainable: Iterable[tf.Variable], before_loss: set[tf.Operation]) -> 
         info = variable._get_save_slice_info()
         if info is not None and not any(info.var_offset[1:]) and info.var_shape[1:] == info.full_shape[1:]:
             groups.setdefault(info.full_name, []).append((info.var_offset[0], variable))
-    found = {}
+    parted = {}
     for name, members in groups.items():
-        parts = [variable for _, variable in sorted(members, key=lambda one: one[0])]
+        parts = [variable for _, variable in sorted(members, key=lambda member: member[0])]
         names, rows = [part.op.name for part in parts], [part.shape.as_list()[0] for part in parts]
         turns = any(_goes_round(op, before_loss) for part in parts for op in _readers(part))
-        found[name] = (by_turns if turns else by_blocks)(names, rows)
-    return found
+        parted[name] = (by_turns if turns else by_blocks)(names, rows)
+    return parted
 
 
 def _goes_round(lookup: tf.Operation, wanted: set[tf.Operation]) -> bool:
@@ -100,38 +100,38 @@ def _variable(graph: tf.Graph, variable: tf.Variable) -> VariableNames:
 
 
 def _gradients(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    gradients: dict[str, Any] = {}
     for gradient, variable in pairs:
         name, number = variable.op.name, 2
-        while name in found:  # a variable with several gradients, as in adversarial training
+        while name in gradients:  # a variable with several gradients, as in adversarial training
             name, number = f"{variable.op.name} #{number}", number + 1
         slices = isinstance(gradient, tf.IndexedSlices)
-        found[name] = (gradient.indices.name, gradient.values.name) if slices else gradient.name
-    return found
+        gradients[name] = (gradient.indices.name, gradient.values.name) if slices else gradient.name
+    return gradients
 
 
 def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...]:
     """Return the tensors that are looked up in a variable and that the loss depends on, in order of creation."""
-    found = [op for op in _readers(variable) if op in wanted]
+    lookups = [op for op in _readers(variable) if op in wanted]
     order = {op: i for i, op in enumerate(variable.graph.get_operations())}
-    ends = [_end(op, wanted) for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating]
+    ends = [_end(op, wanted) for op in sorted(lookups, key=order.__getitem__) if op.outputs[0].dtype.is_floating]
     return tuple(op.outputs[0].name for op in ends)
 
 
 def _readers(variable: tf.Variable) -> list[tf.Operation]:
     """Return the lookup ops that read a variable directly."""
-    found = []
+    readers = []
     pending = list(_source(variable).outputs[0].consumers())
     seen = set(pending)
     while pending:
         op = pending.pop()
         if op.type in _LOOKUPS:
-            found.append(op)
+            readers.append(op)
         elif op.type in _PASS:
             fresh = {user for out in op.outputs for user in out.consumers()} - seen
             seen |= fresh
             pending += fresh
-    return found
+    return readers
 
 
 def _source(variable: tf.Variable) -> tf.Operation:
@@ -143,8 +143,8 @@ def _end(lookup: tf.Operation, wanted: set[tf.Operation]) -> tf.Operation:
     """Return the last op of a pooled lookup, which has the name of its scope, or else the lookup itself."""
     parts = lookup.name.split("/")
     outer = {"/".join(parts[:length]) for length in range(1, len(parts))}
-    found = [op for op in wanted if op.name in outer and op.type in _ENDS and lookup in ancestors([op])]
-    return min(found, key=lambda op: len(op.name), default=lookup)
+    ends = [op for op in wanted if op.name in outer and op.type in _ENDS and lookup in ancestors([op])]
+    return min(ends, key=lambda op: len(op.name), default=lookup)
 
 
 class TablePreparer:
@@ -153,9 +153,9 @@ class TablePreparer:
     def __init__(self) -> None:
         self._tables: dict[str, tuple[Table, TableNames]] = {}
 
-    def __call__(self, given: tf.Graph | None = None) -> None:
+    def __call__(self, graph: tf.Graph | None = None) -> None:
         """Add the ops for new tables of a graph, by default the current one."""
-        graph = given or v1.get_default_graph()
+        graph = graph or v1.get_default_graph()
         for table in [] if graph.finalized else tables(graph):
             if table.table_name not in self._tables:
                 with graph.as_default(), tf.control_dependencies(None), tf.name_scope("verify/"):

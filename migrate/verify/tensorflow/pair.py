@@ -70,7 +70,7 @@ class Pair(Comparer):
     def __init__(self, first: Result, second: Result) -> None:
         """Take the results of the workers."""
         #: as the workers gave them, for `follow`: parts of variables are apart
-        self.recorded, self.told = first, second
+        self.recorded, self.converted_answer = first, second
         converted: Recording = second["recording"]
         self.tables = converted.tables
         #: table -> the original's variable
@@ -122,7 +122,7 @@ class Pair(Comparer):
         """Return notes on how the results were obtained."""
         renamed = ((table, name) for table, name in self.matched.items() if table != name)
         notes = [*super().notes, *(f"table `{table}` replaces the variable `{name}`" for table, name in renamed)]
-        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.told.get("renumbered", {}).items()]:
+        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.converted_answer.get("renumbered", {}).items()]:
             more = f" and {len(anew) - 5} more" if len(anew) > 5 else ""
             notes.append(
                 "TensorFlow gave variables of the converted program other numbers, so they are matched by the order "
@@ -197,9 +197,9 @@ class Pair(Comparer):
         """Yield the comparisons of a variable or table; of one whose optimizer differs, that its values change."""
         table = self.tables.get(name.removesuffix(" [slots]"))
         reason = self.changed.get(table.name, "") if table else ""
-        for one in super().values(stage, name, moments):
-            is_idle = one.name.endswith("[idle rows]") and one.verdict == "equal"
-            yield compare.change_of_values(one, reason) if reason and not is_idle else one
+        for comparison in super().values(stage, name, moments):
+            is_idle = comparison.name.endswith("[idle rows]") and comparison.verdict == "equal"
+            yield compare.change_of_values(comparison, reason) if reason and not is_idle else comparison
 
 
 def _slot_names(name: str, values: Mapping[str, Any]) -> list[str]:

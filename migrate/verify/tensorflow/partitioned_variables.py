@@ -61,15 +61,15 @@ def joined_shapes(shapes: Mapping[str, tuple[int, ...]], parted: Mapping[str, Pa
 def joined_values(values: Mapping[str, Array], parted: Mapping[str, Parted]) -> dict[str, Array]:
     """Return values by variable, with parts and the slots of parts joined."""
     result = dict(values)
-    for name, one in parted.items():
-        first = one.names[0]  # missing where they are joined already
+    for name, variable in parted.items():
+        first = variable.names[0]  # missing where they are joined already
         for key in [key for key in values if key == first or key.startswith(first + "/")]:
             rest = key[len(first) :]
-            of_parts = [values[part + rest] for part in one.names if part + rest in values]
-            if len(of_parts) == len(one.names) and all(
-                np.shape(v)[:1] == (len(ids),) for v, ids in zip(of_parts, one.ids, strict=True)
+            of_parts = [values[part + rest] for part in variable.names if part + rest in values]
+            if len(of_parts) == len(variable.names) and all(
+                np.shape(v)[:1] == (len(ids),) for v, ids in zip(of_parts, variable.ids, strict=True)
             ):
-                result[name + rest] = one.whole([result.pop(part + rest) for part in one.names])
+                result[name + rest] = variable.whole([result.pop(part + rest) for part in variable.names])
     return result
 
 
@@ -92,23 +92,23 @@ def joined(recording: Recording, parted: Mapping[str, Parted]) -> Recording:
     )
 
 
-def _pass(one: Moment, parted: Mapping[str, Parted], owners: Mapping[str, str]) -> Moment:
+def _pass(moment: Moment, parted: Mapping[str, Parted], owners: Mapping[str, str]) -> Moment:
     """Join the gradients of a pass. Lookups are removed, because their rows are spread over parts."""
-    gradients = {key: value for key, value in one.gradients.items() if key.partition(" #")[0] not in owners}
+    gradients = {key: value for key, value in moment.gradients.items() if key.partition(" #")[0] not in owners}
     for name, whole in parted.items():
-        for key in [key for key in one.gradients if key.partition(" #")[0] == whole.names[0]]:
+        for key in [key for key in moment.gradients if key.partition(" #")[0] == whole.names[0]]:
             again = key[len(whole.names[0]) :]
-            gradients[name + again] = _gradient([one.gradients.get(part + again) for part in whole.names], whole)
-    lookups = {**one.outputs.get("forward", {}), **{name: [] for name in parted}}
-    return dataclasses.replace(one, gradients=gradients, outputs={"forward": lookups})
+            gradients[name + again] = _gradient([moment.gradients.get(part + again) for part in whole.names], whole)
+    lookups = {**moment.outputs.get("forward", {}), **{name: [] for name in parted}}
+    return dataclasses.replace(moment, gradients=gradients, outputs={"forward": lookups})
 
 
 def _gradient(parts: Sequence[Any], whole: Parted) -> tuple[Array, Array]:
     """Return (ids, rows) of a gradient whose parts are dense, sparse or missing."""
-    found = []
+    terms = []
     for part, ids in zip(parts, whole.ids, strict=True):
         if isinstance(part, tuple | list):
-            found.append((ids[np.asarray(part[0])], np.asarray(part[1])))
+            terms.append((ids[np.asarray(part[0])], np.asarray(part[1])))
         elif part is not None:
-            found.append((ids, np.asarray(part)))
-    return np.concatenate([ids for ids, _ in found]), np.concatenate([rows for _, rows in found])
+            terms.append((ids, np.asarray(part)))
+    return np.concatenate([ids for ids, _ in terms]), np.concatenate([rows for _, rows in terms])

@@ -183,8 +183,8 @@ def _program_of(path: str, command: Sequence[str]) -> list[str]:
 
 def _moved(place: str, real: Path, copy: Path) -> str:
     """Return a folder of the original as it is in the copy."""
-    found = Path(place).resolve()
-    return str(copy / found.relative_to(real)) if place and found.is_relative_to(real) else place
+    resolved = Path(place).resolve()
+    return str(copy / resolved.relative_to(real)) if place and resolved.is_relative_to(real) else place
 
 
 def _script_of(file: Path) -> str:
@@ -243,8 +243,8 @@ def _why(error: BaseException) -> str:
 
 def _missing(error: FileNotFoundError) -> str:
     """Return the file that is missing; NumPy says it in words alone."""
-    told = str(error)
-    return str(error.filename or (told.removesuffix(" not found.") if told.endswith(" not found.") else ""))
+    text = str(error)
+    return str(error.filename or (text.removesuffix(" not found.") if text.endswith(" not found.") else ""))
 
 
 def _told(error: BaseException) -> str:

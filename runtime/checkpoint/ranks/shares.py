@@ -33,7 +33,7 @@ def merged(table: Table, parts: Sequence[Rows], whole: bool = False) -> Rows:
 
     parts = parts[:1] if table.placement == "replicated" else parts
     # A part without rows may never have been trained and have no slots, but it may have counters.
-    ordered = sorted(parts, key=lambda one: (len(one[0]) == 0, -one[2].shape[1]))
+    ordered = sorted(parts, key=lambda part: (len(part[0]) == 0, -part[2].shape[1]))
     filled = [one for one in ordered if len(one[0])] or ordered[:1]
     keys, values, slots = (np.concatenate(arrays) for arrays in zip(*(one[:3] for one in filled), strict=True))
     meta = meta_of_rank([one[3] for one in ordered], held)

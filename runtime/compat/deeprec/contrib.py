@@ -78,7 +78,7 @@ def sequence_input_layer(
     Raises:
         ValueError: a column gives no sequences, or there is none.
     """
-    columns = sorted(_listed(feature_columns), key=lambda one: one.name)
+    columns = sorted(_listed(feature_columns), key=lambda feature_column: feature_column.name)
     others = [one.name for one in columns if not _tf_private_columns.is_sequence(one)]
     if others or not columns:
         raise ValueError(

@@ -107,13 +107,13 @@ def unwrapping(stock: Callable[..., Any]) -> Callable[..., Any]:
     """Return an `__init__` that unwraps arguments which wrap a message."""
 
     @functools.wraps(stock)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
         stock(self, *map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
         if isinstance(self, v1.Session | v1.InteractiveSession):
             for argument in (*args, *kwargs.values()):
                 micro_batches.require(self.graph, _micro_batches(argument))
 
-    return made
+    return init
 
 
 def _micro_batches(value: Any) -> int:

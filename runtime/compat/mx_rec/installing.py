@@ -107,14 +107,14 @@ def _add_estimators(name: str, contents: dict[str, Any]) -> None:
 
     contents_lack = contents["__getattr__"]
 
-    def found(attribute: str) -> Any:
+    def get_attribute(attribute: str) -> Any:
         if attribute in wanted:
             return npu.estimator_class(attribute)
         return contents_lack(attribute)
 
     if wanted:
         available = wanted if _has_estimator() else ()
-        contents.update(__all__=[*contents, *available], __getattr__=found)
+        contents.update(__all__=[*contents, *available], __getattr__=get_attribute)
 
 
 def _has_estimator() -> bool:

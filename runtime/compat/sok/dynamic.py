@@ -19,7 +19,7 @@ from runtime.policy import admission
 from runtime.table import arguments as table_arguments
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.anchor import GraphAnchor
-from runtime.table.create import Anchors, made
+from runtime.table.create import Anchors, new_table
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
@@ -227,7 +227,7 @@ def create(
         init_param=1.0,
         placement=placing.placement_of(mode),
     )
-    variable = made(arguments, anchors=Anchors(_Eager, functools.partial(_Graph, trainable=True))).variable
+    variable = new_table(arguments, anchors=Anchors(_Eager, functools.partial(_Graph, trainable=True))).variable
     variable.trains, variable.times, variable.backend_type = trainable, var_type == "hybrid", var_type or "hybrid"
     return variable
 

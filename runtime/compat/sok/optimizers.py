@@ -61,8 +61,8 @@ class OptimizerWrapper(_tf_private.Parent):
     @property
     def lr(self) -> Any:
         """The learning rate."""
-        found = getattr(self._optimizer, "learning_rate", None)
-        return getattr(self._optimizer, "_learning_rate", None) if found is None else found
+        rate = getattr(self._optimizer, "learning_rate", None)
+        return getattr(self._optimizer, "_learning_rate", None) if rate is None else rate
 
     @lr.setter
     def lr(self, rate: Any) -> None:

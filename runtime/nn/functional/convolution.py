@@ -99,8 +99,8 @@ def _convolution(
     pairs = pairs_of(padding, [size(x, 1 + dim) for dim in range(dims)], weight.shape[:dims].as_list(), stride)
     x = padded(x, pairs)
     parts = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1), strict=True)
-    found = [_plain(part, kernel, stride, dilation) for part, kernel in parts]
-    out = found[0] if groups == 1 else tf.concat(found, -1)
+    outputs = [_plain(part, kernel, stride, dilation) for part, kernel in parts]
+    out = outputs[0] if groups == 1 else tf.concat(outputs, -1)
     if bias is not None:
         axes = list(range(dims + 1))
         out = out + spread(tf.reshape(tf.convert_to_tensor(bias), [*[1] * len(axes), -1]), out, axes)

@@ -69,9 +69,9 @@ standard_normal = randn
 
 def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> tf.Tensor:
     """Return floats of a mean and deviation, which may be tensors of the result's shape."""
-    for given in (mean, std):
-        if not isinstance(given, (int, float)):
-            return tensor(mean) + tensor(std) * randn(sizes(tensor(given)), tensor(given).dtype)
+    for parameter in (mean, std):
+        if not isinstance(parameter, (int, float)):
+            return tensor(mean) + tensor(std) * randn(sizes(tensor(parameter)), tensor(parameter).dtype)
     return mean + std * randn([1] if shape is None else shape)
 
 

@@ -220,12 +220,12 @@ def embedding(
         name: not used.
     """
     ids, rows = tensor(x), tensor(weight)
-    found = tf.gather(rows, ids)
+    embedded = tf.gather(rows, ids)
     if padding_idx is None:
-        return found
+        return embedded
     padding = padding_idx if padding_idx >= 0 else sizes(rows)[0] + padding_idx
     kept = tf.expand_dims(tf.not_equal(ids, tf.cast(padding, ids.dtype)), -1)
-    return tf.where(kept, found, tf.zeros_like(found))
+    return tf.where(kept, embedded, tf.zeros_like(embedded))
 
 
 __all__ = [

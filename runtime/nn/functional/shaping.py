@@ -105,8 +105,8 @@ def squeeze(x: Any, axis: Any = None, name: str | None = None) -> tf.Tensor:
 def unsqueeze(x: Any, axis: Any, name: str | None = None) -> tf.Tensor:
     """Return x with axes of size 1 added: one after the other, each counted in the shape made so far."""
     x = tensor(x)
-    for one in axis if isinstance(axis, (list, tuple)) else size_list(axis):
-        x = tf.expand_dims(x, size_list(one)[0])
+    for dim in axis if isinstance(axis, (list, tuple)) else size_list(axis):
+        x = tf.expand_dims(x, size_list(dim)[0])
     return x
 
 

@@ -22,9 +22,9 @@ def dtype_of(dtype: Any, default: Any = None) -> tf.DType:
 
     Python's `int` and `float`, and their names, are int64 and float64, as in Paddle.
     """
-    given = default if dtype is None else dtype
+    wanted = default if dtype is None else dtype
     wide = {int: tf.int64, float: tf.float64, "int": tf.int64, "float": tf.float64}
-    return wide[given] if isinstance(given, (type, str)) and given in wide else tf.as_dtype(given)
+    return wide[wanted] if isinstance(wanted, (type, str)) and wanted in wide else tf.as_dtype(wanted)
 
 
 def tensor(x: Any, dtype: Any = None) -> tf.Tensor:

@@ -23,10 +23,10 @@ def numbers(value: Any, count: int, name: str) -> list[int]:
     Raises:
         ValueError: the sequence has another length.
     """
-    found = [int(one) for one in value] if isinstance(value, Sequence) else [int(value)] * count
-    if len(found) != count:
-        raise ValueError(f"{name} has {len(found)} numbers, {value}: give one, or {count}, one for each dimension")
-    return found
+    sizes = [int(one) for one in value] if isinstance(value, Sequence) else [int(value)] * count
+    if len(sizes) != count:
+        raise ValueError(f"{name} has {len(sizes)} numbers, {value}: give one, or {count}, one for each dimension")
+    return sizes
 
 
 def padding_of(padding: Any, dims: int, channel_last: bool) -> Padding:

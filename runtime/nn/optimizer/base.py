@@ -217,13 +217,13 @@ class Optimizer:
             for (weight, one), chosen in zip(pairs, sparse, strict=True)
         ]
         clipped = dense if clip is None else clip(dense)
-        made = []
+        steps = []
         for (weight, gradient), touched, chosen in zip(clipped, rows, sparse, strict=True):
             self._check(weight, group)
             own = tf.cast(rate, weight.dtype) * group.factor(weight) if group.factor(weight) != 1.0 else rate
             regular = self._regularized(weight, gradient, group.regularizer(weight), group.settings)
-            made.append(Step(weight, regular, tf.cast(own, weight.dtype), group.settings, touched, chosen))
-        return made
+            steps.append(Step(weight, regular, tf.cast(own, weight.dtype), group.settings, touched, chosen))
+        return steps
 
     def _check(self, weight: Weight, group: Group) -> None:
         """Refuse what Paddle refuses, and what a table cannot do."""
@@ -311,5 +311,5 @@ def _touched(weight: Weight, gradient: Any) -> tf.Tensor | None:
     if not isinstance(gradient, tf.IndexedSlices):
         return None
     rows = weight.declared_shape[0]
-    found = tf.scatter_nd(gradient.indices[:, tf.newaxis], tf.ones_like(gradient.indices), [rows]) > 0
-    return tf.reshape(found, [rows] + [1] * (len(weight.declared_shape) - 1))
+    touched = tf.scatter_nd(gradient.indices[:, tf.newaxis], tf.ones_like(gradient.indices), [rows]) > 0
+    return tf.reshape(touched, [rows] + [1] * (len(weight.declared_shape) - 1))

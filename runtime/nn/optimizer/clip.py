@@ -80,7 +80,7 @@ class ClipGradByGlobalNorm(ClipGradBase):
         wide = tf.float64 if any(one.dtype == tf.float64 for one in values) else tf.float32
         squares = [tf.cast(tf.reduce_sum(one * one), wide) for one in values]
         share = _share(self.clip_norm, tf.sqrt(tf.add_n(squares)))
-        return [mapped(gradient, lambda one: one * tf.cast(share, one.dtype)) for _, gradient in pairs]
+        return [mapped(gradient, lambda tensor: tensor * tf.cast(share, tensor.dtype)) for _, gradient in pairs]
 
 
 def merged(gradient: Any) -> Any:

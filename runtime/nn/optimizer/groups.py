@@ -49,19 +49,19 @@ def groups_of(kind: str, parameters: Any, settings: Mapping[str, Any], decay: An
     """
     if parameters is None or isinstance(parameters, Mapping | Weight):
         raise ValueError(f"{kind} got {parameters!r} for parameters: give a list, such as model.parameters()")
-    given = list(parameters)
+    listed = list(parameters)
     common = None if decoupled else decay_of(kind, decay)
-    made = (
-        [_group(kind, one, settings, common, decoupled) for one in given]
-        if given and isinstance(given[0], Mapping)
-        else [Group(given, dict(settings), common)]
+    groups = (
+        [_group(kind, one, settings, common, decoupled) for one in listed]
+        if listed and isinstance(listed[0], Mapping)
+        else [Group(listed, dict(settings), common)]
     )
-    _check(kind, [weight for group in made for weight in group.weights])
-    for group in made:
+    _check(kind, [weight for group in groups for weight in group.weights])
+    for group in groups:
         clip = group.settings["grad_clip"]
         if clip is not None and not isinstance(clip, ClipGradBase):
             raise ValueError(f"{kind} got grad_clip={clip!r}: give an nn.ClipGradByValue, ByNorm or ByGlobalNorm")
-    return made
+    return groups
 
 
 def decay_of(kind: str, decay: Any) -> WeightDecayRegularizer | None:
@@ -78,18 +78,18 @@ def decay_of(kind: str, decay: Any) -> WeightDecayRegularizer | None:
 
 
 def _group(
-    kind: str, given: Any, settings: Mapping[str, Any], decay: WeightDecayRegularizer | None, decoupled: bool
+    kind: str, group: Any, settings: Mapping[str, Any], decay: WeightDecayRegularizer | None, decoupled: bool
 ) -> Group:
-    if not isinstance(given, Mapping) or "params" not in given:
-        raise ValueError(f"a group of parameters of {kind} is {given!r}: give a dict with `params`, a list of weights")
-    params = given["params"]
-    own = {name: value for name, value in given.items() if name not in ("params", "learning_rate")}
+    if not isinstance(group, Mapping) or "params" not in group:
+        raise ValueError(f"a group of parameters of {kind} is {group!r}: give a dict with `params`, a list of weights")
+    params = group["params"]
+    own = {name: value for name, value in group.items() if name not in ("params", "learning_rate")}
     own_decay = None if decoupled else decay_of(kind, own.pop("weight_decay", None))
     unknown = sorted(set(own) - set(settings))
     if unknown:
         raise ValueError(f"a group of parameters of {kind} has `{unknown[0]}`: it may have {', '.join(settings)}")
     weights = [params] if isinstance(params, Weight) else list(params)
-    rate = float(given.get("learning_rate", 1.0))
+    rate = float(group.get("learning_rate", 1.0))
     if decoupled:  # regularizers of the weights stay
         return _Decoupled(weights, {**settings, **own}, None, None, rate)
     return Group(weights, {**settings, **own}, decay, own_decay, rate)

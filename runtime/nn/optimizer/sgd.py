@@ -103,8 +103,8 @@ class Momentum(Optimizer):
         return tf.group(update, v1.assign(velocity, moved))
 
 
-def _without_decay(given: Any) -> Any:
+def _without_decay(group: Any) -> Any:
     """Return a group in which `weight_decay=None` says that there is none: other optimizers take their own then."""
-    if isinstance(given, Mapping) and given.get("weight_decay", 0.0) is None:
-        return {**given, "weight_decay": L2Decay(0.0)}
-    return given
+    if isinstance(group, Mapping) and group.get("weight_decay", 0.0) is None:
+        return {**group, "weight_decay": L2Decay(0.0)}
+    return group

@@ -50,16 +50,16 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
         ValueError: a table has a row of an id beyond.
     """
     slots: Slots = session.run(_variables(optimizer, model))
-    for one in _tables(optimizer, model):
-        rows = snapshot_rows(one.weight.table, session)
-        count, places = one.weight.declared_shape[0], _places(one, rows.keys)
+    for trained in _tables(optimizer, model):
+        rows = snapshot_rows(trained.weight.table, session)
+        count, places = trained.weight.declared_shape[0], _places(trained, rows.keys)
         beyond = places[(places < 0) | (places >= count)]
         if len(beyond):
             raise ValueError(
-                f"the table `{one.path}` has a row of the id {beyond[0]}, but the largest id of the model's "
+                f"the table `{trained.path}` has a row of the id {beyond[0]}, but the largest id of the model's "
                 f"embedding is {count - 1}: give the embedding as many num_embeddings as there are ids"
             )
-        slots |= {(one.path, name): values for name, values in _matrices(one, rows, places).items()}
+        slots |= {(trained.path, name): values for name, values in _matrices(trained, rows, places).items()}
     return slots
 
 
@@ -84,15 +84,15 @@ def load_slots(optimizer: Optimizer, model: Layer, slots: Mapping[tuple[str, str
     variables, tables = _variables(optimizer, model), _tables(optimizer, model)
     shapes = {key: tuple(variable.shape.as_list()) for key, variable in variables.items()}
     shapes |= {(one.path, name): one.weight.declared_shape for one in tables for name in one.names}
-    given = _checked(type(optimizer).__name__, shapes, slots)
-    starts = [variables[key].initializer for key in given if key in variables]
-    values = [value for key, value in given.items() if key in variables]
+    checked = _checked(type(optimizer).__name__, shapes, slots)
+    starts = [variables[key].initializer for key in checked if key in variables]
+    values = [value for key, value in checked.items() if key in variables]
     session.run(starts, {op.inputs[1]: value for op, value in zip(starts, values, strict=True)})
-    for one in tables:
-        if one.names and (one.path, one.names[0]) in given:
-            scaled = [given[one.path, name] * np.float32(one.rule.unit) for name in one.names]
-            _replace(one, scaled, session)
-    return sorted({path for path, _ in shapes} - {path for path, _ in given})
+    for trained in tables:
+        if trained.names and (trained.path, trained.names[0]) in checked:
+            scaled = [checked[trained.path, name] * np.float32(trained.rule.unit) for name in trained.names]
+            _replace(trained, scaled, session)
+    return sorted({path for path, _ in shapes} - {path for path, _ in checked})
 
 
 def _places(trained: _Trained, keys: Array) -> Array:
@@ -133,7 +133,7 @@ def _tables(optimizer: Optimizer, model: Layer) -> list[_Trained]:
 def _checked(
     kind: str, shapes: Mapping[tuple[str, str], tuple[int, ...]], slots: Mapping[tuple[str, str], Any]
 ) -> Slots:
-    given: Slots = {}
+    checked: Slots = {}
     for (path, name), value in slots.items():
         shape = shapes.get((path, name))
         if shape is None:
@@ -148,12 +148,12 @@ def _checked(
                 f"the slot `{name}` of the weight `{path}` has shape {list(shape)}, but its values have shape "
                 f"{list(array.shape)}: create the model with the sizes of the saved values"
             )
-        given[path, name] = array.reshape(shape)
-    begun = {path for path, _ in given}
+        checked[path, name] = array.reshape(shape)
+    begun = {path for path, _ in checked}
     for path, name in shapes:
-        if path in begun and (path, name) not in given:
+        if path in begun and (path, name) not in checked:
             raise ValueError(f"there are no values for the slot `{name}` of the weight `{path}`: give all of its slots")
-    return given
+    return checked
 
 
 def table_slots(weight: TableWeight, rule: TableRule) -> dict[str, Array]:
@@ -181,16 +181,16 @@ def load_table_slots(weight: TableWeight, rule: TableRule, slots: Mapping[str, A
     _replace(trained, [np.asarray(slots[name]) * np.float32(rule.unit) for name in trained.names], None)
 
 
-def _replace(one: _Trained, slots: list[Array], session: Any) -> None:
+def _replace(trained: _Trained, slots: list[Array], session: Any) -> None:
     """Give the rows of a table their slots."""
-    table = one.weight.table
+    table = trained.weight.table
     rows = snapshot_rows(table, session)
-    starts = np.array(one.rule.starts, np.float32).view(np.uint32).astype(np.int64)
-    kind = optimizer_kind(one.rule.rule)
+    starts = np.array(trained.rule.starts, np.float32).view(np.uint32).astype(np.int64)
+    kind = optimizer_kind(trained.rule.rule)
     meta = np.array([_FORMAT, table.seed, table.dim, len(slots), kind, *starts], np.int64)
-    places = _places(one, rows.keys)  # where ids gave up their buckets, a table takes all of these as its base
-    inside = (places >= 0) & (places < one.weight.declared_shape[0])
-    whole = np.repeat(np.array(one.rule.starts, np.float32), table.dim)[None].repeat(len(places), 0)
+    places = _places(trained, rows.keys)  # where ids gave up their buckets, a table takes all of these as its base
+    inside = (places >= 0) & (places < trained.weight.declared_shape[0])
+    whole = np.repeat(np.array(trained.rule.starts, np.float32), table.dim)[None].repeat(len(places), 0)
     whole[inside] = np.concatenate([slot[places[inside]] for slot in slots], 1)
     new = (places, rows.values, whole, meta)
     if table.graph is None:

@@ -68,8 +68,8 @@ class _Network(LayerList):
         for layer in range(num_layers):
             size = hidden_size * self.num_directions if layer else input_size
             cells = [self.cell(size, hidden_size, **attributes) for _ in range(self.num_directions)]
-            one = len(cells) == 1
-            self.append(RNN(cells[0], False, time_major) if one else BiRNN(cells[0], cells[1], time_major))
+            single = len(cells) == 1
+            self.append(RNN(cells[0], False, time_major) if single else BiRNN(cells[0], cells[1], time_major))
         kinds = ["weight_ih", "weight_hh"]
         kinds += [kind for kind, attr in (("bias_ih", bias_ih_attr), ("bias_hh", bias_hh_attr)) if attr is not False]
         # As in Paddle, names are given by number: those of biases belong to others where a bias is left out.
@@ -96,14 +96,14 @@ class _Network(LayerList):
             `initial_states`.
         """
         x = tf.convert_to_tensor(inputs)
-        given = self._per_cell(initial_states)
+        per_cell = self._per_cell(initial_states)
         mask = None if sequence_length is None else _counting(x, sequence_length, self.time_major)
         ends: list[Any] = []
         for number, layer in enumerate(self):
             if number:
                 x = dropout(x, self.dropout, training=self.training)
             first = number * self.num_directions
-            states = given[first : first + self.num_directions] if given else None
+            states = per_cell[first : first + self.num_directions] if per_cell else None
             x, end = layer(x, states[0] if states and self.num_directions == 1 else states, sequence_length)
             x = x if mask is None else tf.where(mask, x, tf.zeros([], x.dtype))
             ends += [end] if self.num_directions == 1 else end

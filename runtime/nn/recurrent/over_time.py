@@ -57,16 +57,16 @@ def _step(cell: Any, inputs: Any, kwargs: Any) -> tuple[_Step, Any]:
     if type(cell).forward is _Cell.forward and not kwargs:
         of_hidden = cell.of_hidden()
         return (lambda projected, states: cell.advanced(projected, states, of_hidden)), cell.projected(inputs)
-    return (lambda one, states: cell(one, states, **kwargs)), inputs
+    return (lambda x, states: cell(x, states, **kwargs)), inputs
 
 
 def _loop(step: _Step, inputs: Any, states: Any, steps: Any, mask: tf.Tensor | None) -> tuple[Any, Any]:
     """Call the step for each time. The first is outside of the loop: it shows what outputs and states are like."""
 
     def called(time: Any, states: Any) -> tuple[Any, Any]:
-        outputs, new = step(tf.nest.map_structure(lambda one: one[time], inputs), states)
+        outputs, new = step(tf.nest.map_structure(lambda tensor: tensor[time], inputs), states)
         if mask is not None:
-            new = tf.nest.map_structure(lambda old, one: _where(mask[time], one, old), states, new)
+            new = tf.nest.map_structure(lambda old, tensor: _where(mask[time], tensor, old), states, new)
         return outputs, new
 
     outputs, states = called(0, tf.nest.map_structure(tf.convert_to_tensor, states))
@@ -74,8 +74,8 @@ def _loop(step: _Step, inputs: Any, states: Any, steps: Any, mask: tf.Tensor | N
     arrays = [tf.TensorArray(one.dtype, steps, element_shape=one.shape).write(0, one) for one in flat]
 
     def body(time: tf.Tensor, arrays: list[Any], before: list[tf.Tensor]) -> Any:
-        found, new = called(time, tf.nest.pack_sequence_as(states, before))
-        written = [array.write(time, one) for array, one in zip(arrays, tf.nest.flatten(found), strict=True)]
+        output, new = called(time, tf.nest.pack_sequence_as(states, before))
+        written = [array.write(time, one) for array, one in zip(arrays, tf.nest.flatten(output), strict=True)]
         return time + 1, written, tf.nest.flatten(new)
 
     shapes = [one.shape for one in flat_states]
@@ -172,6 +172,6 @@ class BiRNN(Layer):
         if initial_states is not None and len(initial_states) != 2:
             raise ValueError(f"a BiRNN got {len(initial_states)} initial states: give those of its two cells")
         forwards, backwards = (None, None) if initial_states is None else initial_states
-        found, states = run_cell(self.cell_fw, inputs, forwards, sequence_length, self.time_major, False, **kwargs)
+        outputs, states = run_cell(self.cell_fw, inputs, forwards, sequence_length, self.time_major, False, **kwargs)
         others, ends = run_cell(self.cell_bw, inputs, backwards, sequence_length, self.time_major, True, **kwargs)
-        return tf.nest.map_structure(lambda *pair: tf.concat(pair, -1), found, others), (states, ends)
+        return tf.nest.map_structure(lambda *pair: tf.concat(pair, -1), outputs, others), (states, ends)

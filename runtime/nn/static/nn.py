@@ -88,12 +88,12 @@ def embedding(
     return _like(input, rows)
 
 
-def _ids(given: Any) -> tf.Tensor:
-    return tf.convert_to_tensor(given)
+def _ids(ids: Any) -> tf.Tensor:
+    return tf.convert_to_tensor(ids)
 
 
-def _like(given: Any, values: tf.Tensor) -> Any:
-    return given.with_values(values) if isinstance(given, LoDTensor) else values
+def _like(like: Any, values: tf.Tensor) -> Any:
+    return like.with_values(values) if isinstance(like, LoDTensor) else values
 
 
 def _looked_up(
@@ -114,10 +114,12 @@ def _looked_up(
     weight = _table(program, (rows, dim), param_attr, padding, kind, sparse)
     trains = program.training and not is_test
     config = None if entry is None else entry.config
-    found = sparse_lookup(weight.table, ids, is_train=trains, is_grad=weight.trainable, access_and_evict_config=config)
+    embedded = sparse_lookup(
+        weight.table, ids, is_train=trains, is_grad=weight.trainable, access_and_evict_config=config
+    )
     if padding is None:
-        return found
-    return tf.where(tf.equal(ids, tf.cast(padding, ids.dtype))[..., tf.newaxis], tf.zeros([], found.dtype), found)
+        return embedded
+    return tf.where(tf.equal(ids, tf.cast(padding, ids.dtype))[..., tf.newaxis], tf.zeros([], embedded.dtype), embedded)
 
 
 def _table(
@@ -133,10 +135,10 @@ def _table(
                 f"{list(shape)}: give them one shape, or two names"
             )
         return known
-    made = TableWeight(shape, initializer_of(settings), settings, padding)
-    made.sparse = sparse
-    program.hold(made, settings.name or own)
-    return made
+    weight = TableWeight(shape, initializer_of(settings), settings, padding)
+    weight.sparse = sparse
+    program.hold(weight, settings.name or own)
+    return weight
 
 
 def sequence_pool(input: Any, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> tf.Tensor:

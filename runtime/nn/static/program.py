@@ -56,7 +56,7 @@ class Program:
             weights.holders.remove(self)
             set_numbers(v1.get_default_graph(), self._numbers)
 
-    def made(self, layer: Any) -> None:
+    def add_layer(self, layer: Any) -> None:
         """Take note of a new layer."""
         layer.training = self.training
         self._layers.append(layer)
@@ -71,8 +71,8 @@ class Program:
 
     def _place(self, weight: Weight) -> str:
         for layer in self._layers:
-            for name, one in (*layer._parameters.items(), *layer._buffers.items()):
-                if one is weight:
+            for name, member in (*layer._parameters.items(), *layer._buffers.items()):
+                if member is weight:
                     return f"{layer.full_name()}.{name}"
         return weight.generated or f"{self.numbered('create_parameter')}.w_0"
 
@@ -83,5 +83,5 @@ class Program:
 
 def current() -> Program | None:
     """Return the program that is being built, or None."""
-    found = weights.holders[-1] if weights.holders else None
-    return found if isinstance(found, Program) else None
+    innermost = weights.holders[-1] if weights.holders else None
+    return innermost if isinstance(innermost, Program) else None

@@ -106,15 +106,15 @@ def samples(dataset: Any, feeds: Sequence[Any], size: int | None) -> tf.data.Dat
                 f"a sample has {len(arrays)} arrays, and the program is fed with {len(feeds)}: give the reader "
                 "and create_feeds the same arrays"
             )
-        found: list[tf.Tensor] = []
+        tensors: list[tf.Tensor] = []
         for array, feed in zip(arrays, feeds, strict=True):
             inner = [-1 if one is None else one for one in feed.shape[1:]]
             free = inner.count(-1) > 1 or len(inner) + 1 == array.shape.rank
             values = tf.cast(array if free else tf.reshape(array, [tf.shape(array)[0], *inner]), feed.dtype)
-            found.append(values)
+            tensors.append(values)
             if isinstance(feed, LoDTensor):
-                found.append(tf.range(tf.shape(values, tf.int64)[0] + 1))
-        return tuple(found)
+                tensors.append(tf.range(tf.shape(values, tf.int64)[0] + 1))
+        return tuple(tensors)
 
     return data.pipeline(dataset, size, drop_last=True).map(flat)
 

@@ -63,8 +63,8 @@ def data_norm(
     _check_supported(slot_dim, sync_stats, act)
     x = tf.convert_to_tensor(input)
     starts = {**_STARTS, **(param_attr if isinstance(param_attr, dict) else {})}
-    made = {key: _weight(program, f"{name or 'dn'}.{key}", x, starts[start], False) for key, start in _SUMS.items()}
-    size, total, squares = (made[key].variable for key in _SUMS)
+    weights = {key: _weight(program, f"{name or 'dn'}.{key}", x, starts[start], False) for key, start in _SUMS.items()}
+    size, total, squares = (weights[key].variable for key in _SUMS)
     mean = tf.stop_gradient(total / size)
     result = (x - mean) * tf.stop_gradient(tf.sqrt(size / squares))
     if program.training:
@@ -90,9 +90,9 @@ def _check_supported(slot_dim: int, sync_stats: bool, act: str | None) -> None:
 
 
 def _weight(program: Program, name: str, x: tf.Tensor, start: float, trained: bool) -> Parameter:
-    made = Parameter([x.shape[-1]], Constant(float(start)), x.dtype, ParamAttr(name=name), trained)
-    program.hold(made, name)
-    return made
+    weight = Parameter([x.shape[-1]], Constant(float(start)), x.dtype, ParamAttr(name=name), trained)
+    program.hold(weight, name)
+    return weight
 
 
 def _sums(x: tf.Tensor, mean: tf.Tensor, epsilon: float) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

@@ -75,8 +75,8 @@ class StaticTraining:
                 f"there is no folder {place} with data for {kind}: give as `data_folder` the folder that holds it"
             )
         files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
-        given = self.config.get(f"runner.{kind}_batch_size")
-        size = None if given is None else int(given)
+        batch_size = self.config.get(f"runner.{kind}_batch_size")
+        size = None if batch_size is None else int(batch_size)
         module = reader_of(self.config, self.folder)
         kinds = [one for one in vars(module).values() if inspect.isclass(one) and one.__module__ == module.__name__]
         slots = next((one for one in kinds if issubclass(one, readers.MultiSlotDataGenerator)), None)
@@ -111,33 +111,33 @@ class StaticTraining:
         ):
             began = time.time()
             session.run((self.train_data.initializer, local))
-            given = self._through(session, (self.fetches, self.loss, self.updates, self.step), steps)
-            losses = [values[1] for values in given]
-            told = {"loss": float(np.mean(losses)) if losses else float("nan"), "steps": float(len(losses))}
-            told |= {"seconds": time.time() - began, **_means("train", given)}
+            fetched = self._through(session, (self.fetches, self.loss, self.updates, self.step), steps)
+            losses = [values[1] for values in fetched]
+            metrics = {"loss": float(np.mean(losses)) if losses else float("nan"), "steps": float(len(losses))}
+            metrics |= {"seconds": time.time() - began, **_means("train", fetched)}
             if self.evaluation is not None:
                 initializer, fetches = self.evaluation
                 session.run((initializer, local))
-                told |= _means("test", self._through(session, (fetches, [], []), steps))
-            history.append(told)
-            print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
+                metrics |= _means("test", self._through(session, (fetches, [], []), steps))
+            history.append(metrics)
+            print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in metrics.items()), flush=True)
             checkpoints.save(session, epoch + 1)
         return history
 
     def _through(self, session: Any, wanted: Any, steps: int | None) -> list[Any]:
         """Run what is wanted for each batch; return all of it."""
-        found: list[Any] = []
-        while steps is None or len(found) < steps:
+        fetched: list[Any] = []
+        while steps is None or len(fetched) < steps:
             try:
-                found.append(session.run(wanted))
+                fetched.append(session.run(wanted))
             except tf.errors.OutOfRangeError:
                 break
-        return found
+        return fetched
 
 
-def _means(prefix: str, given: list[Any]) -> dict[str, float]:
+def _means(prefix: str, fetched: list[Any]) -> dict[str, float]:
     """Return the means of the last batch's values by name: sums over batches, such as an AUC, are complete there."""
-    last = given[-1][0] if given else {}
+    last = fetched[-1][0] if fetched else {}
     return {f"{prefix} {name}": float(np.mean(value)) for name, value in last.items()}
 
 

@@ -42,10 +42,10 @@ def array(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool =
         stop_gradient: without effect.
     """
     del place, stop_gradient
-    made = np.asarray(data)
-    if not isinstance(data, np.ndarray | np.generic) and made.dtype == np.float64:
-        made = made.astype(np.float32)
-    return made if dtype is None else made.astype(tf.as_dtype(dtype).as_numpy_dtype)
+    values = np.asarray(data)
+    if not isinstance(data, np.ndarray | np.generic) and values.dtype == np.float64:
+        values = values.astype(np.float32)
+    return values if dtype is None else values.astype(tf.as_dtype(dtype).as_numpy_dtype)
 
 
 def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> tf.data.Dataset:
@@ -129,8 +129,8 @@ def _number(value: Any) -> Array:
     return np.asarray(value)
 
 
-def _check_keys(given: Any, first: Mapping[Any, Any]) -> None:
-    if not isinstance(given, Mapping) or given.keys() != first.keys():
+def _check_keys(sample: Any, first: Mapping[Any, Any]) -> None:
+    if not isinstance(sample, Mapping) or sample.keys() != first.keys():
         raise ValueError(
             f"samples have other keys than the first, which has {', '.join(map(str, first))}: give all samples "
             "the same keys"

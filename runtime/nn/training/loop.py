@@ -31,10 +31,10 @@ def settings(path: str) -> dict[str, Any]:
     import yaml
 
     def flat(value: Any, prefix: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        flattened: dict[str, Any] = {}
         for key, item in value.items() if isinstance(value, Mapping) else ():
-            found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
-        return found
+            flattened |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+        return flattened
 
     return flat(yaml.safe_load(Path(path).read_text(encoding="utf-8")), "")
 
@@ -63,8 +63,8 @@ class Training:
         self.config = {"config_abs_dir": str(self.data_folder.resolve()), **config}
         self.model = trainer.create_model(self.config)
         self.model.build(name)
-        made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else ([], [])
-        self.metrics, names = made if isinstance(made, tuple) else (made, [])
+        metrics = trainer.create_metrics() if hasattr(trainer, "create_metrics") else ([], [])
+        self.metrics, names = metrics if isinstance(metrics, tuple) else (metrics, [])
         self.train_data = v1.data.make_initializable_iterator(self.data("train"))
         self.model.train()
         returned = trainer.train_forward(self.model, self.metrics, next_batch(self.train_data), self.config)
@@ -93,12 +93,12 @@ class Training:
 
     def _measured_here(self, returned: Any) -> dict[str, Any]:
         """Return the AUC where the trainer has no metrics, but its evaluation tells predictions and labels."""
-        told = returned[-1] if isinstance(returned, list | tuple) and returned else None
-        if not isinstance(told, Mapping) or not {"prediction", "label"} <= set(told):
+        measured = returned[-1] if isinstance(returned, list | tuple) and returned else None
+        if not isinstance(measured, Mapping) or not {"prediction", "label"} <= set(measured):
             return {}
         area = metric.Auc()
-        ones = tf.reshape(tf.cast(told["prediction"], tf.float32), [-1])
-        area.update(tf.stack([1.0 - ones, ones], 1), told["label"])
+        ones = tf.reshape(tf.cast(measured["prediction"], tf.float32), [-1])
+        area.update(tf.stack([1.0 - ones, ones], 1), measured["label"])
         self.resets.append(area.reset())
         return {"auc": area.accumulate()}
 
@@ -154,14 +154,14 @@ class Training:
         for epoch in range(first, int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
             began = time.time()
             losses = self._train(session, steps, self.schedules if schedule == "step" else [])
-            told = {"loss": sum(losses) / len(losses) if losses else float("nan"), "steps": len(losses)}
-            told |= {"seconds": time.time() - began, **_prefixed("train", session.run(self.values))}
+            metrics = {"loss": sum(losses) / len(losses) if losses else float("nan"), "steps": len(losses)}
+            metrics |= {"seconds": time.time() - began, **_prefixed("train", session.run(self.values))}
             if self.evaluation is not None:
-                told |= self._evaluate(session, steps) | _prefixed("test", session.run(self.tested))
+                metrics |= self._evaluate(session, steps) | _prefixed("test", session.run(self.tested))
             if schedule == "epoch":
                 session.run(self.schedules)
-            history.append(told)
-            print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
+            history.append(metrics)
+            print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in metrics.items()), flush=True)
             checkpoints.save(session, epoch + 1)
         return history
 
@@ -185,13 +185,13 @@ class Training:
         assert self.evaluation is not None
         initializer, updates, means = self.evaluation
         session.run((initializer, self.resets))
-        found: list[dict[str, float]] = []
+        measured: list[dict[str, float]] = []
         for _ in itertools.count() if steps is None else range(steps):
             try:
-                found.append(session.run((means, updates))[0])
+                measured.append(session.run((means, updates))[0])
             except tf.errors.OutOfRangeError:
                 break
-        return {f"test {name}": float(np.mean([one[name] for one in found])) for name in means if found}
+        return {f"test {name}": float(np.mean([one[name] for one in measured])) for name in means if measured}
 
 
 def _schedules(optimizer: Any) -> list[Any]:
@@ -202,8 +202,8 @@ def _schedules(optimizer: Any) -> list[Any]:
 
 def _means(returned: Any) -> dict[str, tf.Tensor]:
     """Return the means of the numbers in the dictionary that `infer_forward` returns after its metrics."""
-    told = returned[1] if isinstance(returned, tuple) and len(returned) > 1 else None
-    items = told.items() if isinstance(told, Mapping) else ()
+    measured = returned[1] if isinstance(returned, tuple) and len(returned) > 1 else None
+    items = measured.items() if isinstance(measured, Mapping) else ()
     return {name: tf.reduce_mean(tf.cast(one, tf.float32)) for name, one in items if isinstance(one, tf.Tensor)}
 
 

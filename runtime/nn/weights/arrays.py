@@ -49,10 +49,12 @@ def load_weights(model: Layer, arrays: Mapping[str, Any], session: Any) -> None:
     """
     weights = model.state_dict()
     _check_paths(weights, arrays)
-    given = {path: _checked(path, weight, arrays[path]) for path, weight in weights.items() if path in arrays}
-    dense = [(weights[path].variable.initializer, value) for path, value in given.items() if not weights[path].is_table]
+    values = {path: _checked(path, weight, arrays[path]) for path, weight in weights.items() if path in arrays}
+    dense = [
+        (weights[path].variable.initializer, value) for path, value in values.items() if not weights[path].is_table
+    ]
     session.run([op for op, _ in dense], {op.inputs[1]: value for op, value in dense})
-    for path, value in given.items():
+    for path, value in values.items():
         weight = weights[path]
         if isinstance(weight, TableWeight):
             write_rows(weight, value, session)
@@ -69,11 +71,11 @@ def read_weights(model: Layer, session: Any) -> dict[str, Array]:
     """
     weights = model.state_dict()
     dense = {path: weight.variable for path, weight in weights.items() if _built(path, weight) and not weight.is_table}
-    found: dict[str, Array] = session.run(dense)
+    arrays: dict[str, Array] = session.run(dense)
     for path, weight in weights.items():
         if isinstance(weight, TableWeight):
-            found[path] = read_rows(weight, weight.declared_shape[0], session)
-    return {path: found[path] for path in weights}
+            arrays[path] = read_rows(weight, weight.declared_shape[0], session)
+    return {path: arrays[path] for path in weights}
 
 
 def write_rows(weight: TableWeight, rows: Array, session: Any) -> None:
@@ -98,8 +100,8 @@ def _check_paths(weights: Mapping[str, Weight], arrays: Mapping[str, Any]) -> No
             f"the model has no weight `{unknown[0]}`: leave out such values, or load them into the model that "
             f"has these weights (this one has {', '.join(weights)})"
         )
-    found = {id(weights[path]) for path in arrays}
-    missing = [path for path, weight in weights.items() if id(weight) not in found]
+    covered = {id(weights[path]) for path in arrays}
+    missing = [path for path, weight in weights.items() if id(weight) not in covered]
     if missing:
         raise ValueError(f"there are no values for the weight `{missing[0]}`: give all of the model's weights")
 

@@ -60,8 +60,8 @@ def create_parameter(
         is_bias: the default is zeros, instead of Glorot's uniform distribution.
         default_initializer: used where `attr` has none.
     """
-    made = parameter(shape, ParamAttr(name=name) if attr is None else attr, dtype, is_bias, default_initializer)
+    created = parameter(shape, ParamAttr(name=name) if attr is None else attr, dtype, is_bias, default_initializer)
     owner = name or numbered("create_parameter")
-    if made is not None and not made.attr.name:
-        made.generated = numbered(f"{owner}.{'b' if is_bias else 'w'}")
-    return made
+    if created is not None and not created.attr.name:
+        created.generated = numbered(f"{owner}.{'b' if is_bias else 'w'}")
+    return created

@@ -63,25 +63,25 @@ class TableRules:
         """Return what a lookup is told of admission and eviction; None where there is neither."""
         if self.admission <= 1 and self.admission_probability is None and not self.eviction:
             return None
-        told: dict[str, Any] = {"access_threshold": max(self.admission, 1)}
+        config: dict[str, Any] = {"access_threshold": max(self.admission, 1)}
         if self.admission_probability is not None:
-            told = {"access_probability": self.admission_probability}
+            config = {"access_probability": self.admission_probability}
         if self.eviction:
-            told["eviction_threshold"] = self.eviction
+            config["eviction_threshold"] = self.eviction
             if training:
-                told["timestamp"] = tf.cast(tf.timestamp(), tf.int64)
-        return told
+                config["timestamp"] = tf.cast(tf.timestamp(), tf.int64)
+        return config
 
     def of_table(self) -> dict[str, Any]:
         """Return the arguments of `create_table`."""
-        given = {
+        settings = {
             "storage": self.storage,
             "max_bytes": self.max_bytes,
             "when_full": self.when_full,
             "value_dtype": self.value_dtype,
             "base_buckets": self.base_buckets,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 PLAIN = TableRules()

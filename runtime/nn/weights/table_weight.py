@@ -106,8 +106,8 @@ class TableWeight(Weight):
 
     def rows(self, ids: Any, training: bool) -> Any:
         """Return the rows of ids, int32 or int64; `training` begins those of new ids and counts."""
-        told = self.rules.of_lookup(training)
-        return sparse_lookup(self.table, ids, is_train=training, is_grad=self.trainable, access_and_evict_config=told)
+        config = self.rules.of_lookup(training)
+        return sparse_lookup(self.table, ids, is_train=training, is_grad=self.trainable, access_and_evict_config=config)
 
     def build(self, name: str) -> None:
         """Create the table, called after the embedding that holds it and the current variable scope; once.

@@ -24,7 +24,7 @@ class Holder(Protocol):
 
     losses: list[Any]
 
-    def made(self, layer: Any) -> None:
+    def add_layer(self, layer: Any) -> None:
         """Take note of a new layer."""
 
     def hold(self, weight: Weight) -> None:
@@ -149,16 +149,16 @@ class Weight:
                 f"the weight `{self.path}` is in the graph already, so set_value cannot change its initial "
                 "value: call it before build, or give the values to runtime.nn.load_weights"
             )
-        given = Assign(value)
-        if given.shape != self.declared_shape:
+        initializer = Assign(value)
+        if initializer.shape != self.declared_shape:
             raise ValueError(
-                f"set_value got values of shape {list(given.shape)} for a weight of shape "
+                f"set_value got values of shape {list(initializer.shape)} for a weight of shape "
                 f"{list(self.declared_shape)}: give as many"
             )
         if self.built:
-            self._put(given(self.declared_shape, self.declared_dtype))
+            self._put(initializer(self.declared_shape, self.declared_dtype))
         else:
-            self.initializer = given
+            self.initializer = initializer
 
     def _put(self, values: tf.Tensor) -> None:
         """Set the values, in eager code."""

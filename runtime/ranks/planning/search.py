@@ -107,8 +107,8 @@ class Search:
             own = kind if kind in self.kinds_of(name) else self.kinds_of(name)[0]
             placement = min(
                 self._tried(name, total, own),
-                key=lambda one: (
-                    (score := self.score(total.plus(self.loads[name][one]))).over,
+                key=lambda candidate: (
+                    (score := self.score(total.plus(self.loads[name][candidate]))).over,
                     score.seconds,
                 ),
             )

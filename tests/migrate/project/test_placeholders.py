@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.project.tensorflow import Found, converted
+from migrate.project.tensorflow import ConvertedModel, converted
 from migrate.schema import parse_schema
 
 SCHEMA = """\
@@ -48,7 +48,7 @@ def model():
 )
 
 
-def _converted(text: str) -> Found:
+def _converted(text: str) -> ConvertedModel:
     schema = parse_schema(SCHEMA, "schema.yaml")
     return converted(Path("model.py"), "import tensorflow.compat.v1 as tf\n\n" + text, schema, "model")
 

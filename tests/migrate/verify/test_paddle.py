@@ -90,7 +90,7 @@ def test_losses_and_memory_are_kept(pair: Pair) -> None:
         assert [list(one) for one in (curve.original, curve.converted, curve.reference)] == losses
     (one,) = pair.memory()
     dim = sum(pair.converted.initial[name].shape[1] for name in pair.runs.answer["tables"])
-    rows = len(pair.runs.told["keys"])
+    rows = len(pair.runs.original_answer["keys"])
     assert (one.table, one.rows, one.slots) == ("embedding", rows, 2)  # Adam was the last
     assert one.before == rows * dim * 4 * 3
     assert one.before <= one.after < 1.5 * one.before

@@ -103,7 +103,7 @@ CALLS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
 
 
 def test_all_that_is_drawn_is_the_same() -> None:
-    with Chance().given():
+    with Chance().replacing():
         expected = [call(paddle, paddle.to_tensor).numpy() for call in CALLS.values()]
     with tf.Graph().as_default(), tf.compat.v1.Session() as session, graph_random_numbers.drawn():
         found = session.run([call(functional, tf.constant) for call in CALLS.values()])
@@ -116,9 +116,9 @@ def test_all_that_is_drawn_is_the_same() -> None:
 def test_paddle_draws_by_itself_afterwards() -> None:
     stock = paddle.rand, paddle.nn.functional.dropout, paddle.Tensor.multinomial
     chance = Chance()
-    with chance.given():
+    with chance.replacing():
         first = paddle.rand([4]).numpy()
-    with chance.given():  # counts anew
+    with chance.replacing():  # counts anew
         np.testing.assert_array_equal(paddle.rand([4]).numpy(), first)
     assert (paddle.rand, paddle.nn.functional.dropout, paddle.Tensor.multinomial) == stock
 

@@ -197,7 +197,7 @@ def _parts(before: Any, after: Any, free: Any) -> None:
 def _source(way: Way, folder: Path) -> str:
     path, report = folder / "program.py", folder / "report.json"
     path.write_text(_program(way))
-    done = convert_paths([str(path)], Options(given=Given(assume=True, unbucket=("all",))))
+    done = convert_paths([str(path)], Options(overrides=Given(assume=True, unbucket=("all",))))
     (one,) = done
     if not any(found.base_buckets for found in one.result.tables):
         notes = [found.reason for found in one.result.findings if found.rule == "tf-unbucket"]

@@ -53,7 +53,7 @@ def with_record(root: Path, *records: Record, assume: bool = False, **given: Any
     for number, one in enumerate(records):
         places.append(str(root.parent / f"run{number}.json"))
         Path(places[-1]).write_text(one.dump())
-    return Options(given=Given(assume=assume, evidence=tuple(places), **given))
+    return Options(overrides=Given(assume=assume, evidence=tuple(places), **given))
 
 
 def convert_with(root: Path, *records: Record, assume: bool = False, **given: Any) -> dict[str, SourceResult]:

@@ -23,7 +23,7 @@ def move(calls: Calls, arguments: Arguments) -> None:
 def external_result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
     """Add what an external function gives to `out`."""
     callee = calls.program.symbol(name)
-    calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+    calls.graph.put(out, calls.program.interned(("result", site, callee), lambda: Result(site, callee)))
 
 
 def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable) -> Holder:
@@ -138,8 +138,8 @@ def _setdefault(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTN
     _get(calls, base, arguments, site, out)
     key = arguments[0].node if len(arguments) > 1 else None
     if key is not None:
-        given = arguments[1].variable
-        with_key(calls.program, key, lambda known: calls.graph.edge(given, calls.program.written(base, known)))
+        default = arguments[1].variable
+        with_key(calls.program, key, lambda known: calls.graph.edge(default, calls.program.written(base, known)))
 
 
 def _values(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -152,7 +152,7 @@ def _items(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, 
     holder, pair = calls.program.holder(site, "list", base), calls.program.holder(site, "list", (base, "pair"))
     calls.graph.put(out, holder)
     calls.graph.put(calls.program.written(holder, ANY), pair)
-    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("key", site), lambda: Computed(site)))
+    calls.graph.put(calls.program.written(pair, 0), calls.program.interned(("key", site), lambda: Computed(site)))
     calls.graph.edge(calls.program.named(("keys of", id(base))), calls.program.written(pair, 0))
     calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
 
@@ -174,7 +174,7 @@ def _copied(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode,
 
 
 def _looks(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    calls.graph.put(out, calls.program.made(("looked", site), lambda: Computed(site)))
+    calls.graph.put(out, calls.program.interned(("looked", site), lambda: Computed(site)))
 
 
 Method = Callable[[Calls, Holder, Sequence[Given], cst.CSTNode, Variable], None]
@@ -268,7 +268,7 @@ def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `sum(x, start)`: a number, or the concatenation of lists."""
     holder = new_holder(calls, site, "list", out)
-    calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
+    calls.graph.put(out, calls.program.interned(("sum", site), lambda: Computed(site)))
     for position, argument in enumerate(arguments):
         items = calls.entries.items(argument.variable, argument.node or site)
         if position == 0:
@@ -286,7 +286,7 @@ def _next(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
 def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     holder, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
     calls.graph.put(calls.program.written(holder, ANY), pair)
-    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("number", site), lambda: Computed(site)))
+    calls.graph.put(calls.program.written(pair, 0), calls.program.interned(("number", site), lambda: Computed(site)))
     items = calls.entries.items(arguments[0].variable, arguments[0].node or site)
     calls.graph.edge(items, calls.program.written(pair, 1))
 
@@ -317,8 +317,8 @@ def _transposed(calls: Calls, argument: Given, site: cst.CSTNode, out: Variable)
 
 def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     holder = new_holder(calls, site, "list", out)
-    given = [Given(calls.entries.items(argument.variable, argument.node or site)) for argument in arguments[1:]]
-    calls.call(arguments[0].variable, given, site, calls.program.written(holder, ANY))
+    items = [Given(calls.entries.items(argument.variable, argument.node or site)) for argument in arguments[1:]]
+    calls.call(arguments[0].variable, items, site, calls.program.written(holder, ANY))
 
 
 def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:

@@ -104,7 +104,7 @@ def _touched(calls: Calls, argument: Given, site: cst.CSTNode) -> None:
         if isinstance(value, (Holder, Class, Function)):
             return
         if argument.node is not None:
-            calls.program.given.add(argument.node)
+            calls.program.handed_out.add(argument.node)
         else:
             calls.program.escaped.setdefault(value, []).append(site)
 
@@ -187,7 +187,7 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
         calls.graph.watch(
             program.definition(first.name),
             lambda value: calls.graph.put(
-                out, program.made(("above", owner, value), lambda: SuperProxy(cls, owner, value))
+                out, program.interned(("above", owner, value), lambda: SuperProxy(cls, owner, value))
             ),
         )
 
@@ -199,7 +199,7 @@ def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) 
         if not isinstance(cls, Class):
             calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
         elif not calls.graph.is_full(out):
-            proxy = calls.program.made(("above", cls, receiver), lambda: SuperProxy(cls.node, cls, receiver))
+            proxy = calls.program.interned(("above", cls, receiver), lambda: SuperProxy(cls.node, cls, receiver))
             calls.graph.put(out, proxy)
 
     def class_found(cls: Value) -> None:
@@ -226,7 +226,7 @@ def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Vari
         text = literal(spec)
         names = text.replace(",", " ").split() if isinstance(text, str) else []
     if names:
-        calls.graph.put(out, calls.program.made(("record type", site), lambda: RecordType(site, tuple(names))))
+        calls.graph.put(out, calls.program.interned(("record type", site), lambda: RecordType(site, tuple(names))))
     else:
         calls.graph.put(out, calls.program.unknown(site, "the names of its fields are not written out"))
 
@@ -285,7 +285,7 @@ def _wrapped(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
         return
     first, second = arguments[0].variable, arguments[1].variable
     calls.graph.edge(second, out)
-    calls.graph.watch(second, lambda one: _get_attributes(calls, one, first))
+    calls.graph.watch(second, lambda wrapper: _get_attributes(calls, wrapper, first))
 
 
 def _get_attributes(calls: Calls, target: Value, sources: Variable) -> None:

@@ -34,8 +34,8 @@ def attribute(program: Program, module: Value, subject: cst.CSTNode | None, key:
     bound = _reaching(program, key)
     if len(bound) != 1 or any(_repeats(program, one) for one in bound):
         return None
-    made = _made(program, subject)
-    if not made or any(_reaching(program, _ending(call)) != bound for call in made):
+    imports = _made(program, subject)
+    if not imports or any(_reaching(program, _ending(call)) != bound for call in imports):
         return None
     assert isinstance(module.node, cst.Module)
     return _name_of(program.homes[id(module.node)]).rpartition(".")[2]
@@ -70,15 +70,15 @@ def _made(program: Program, subject: cst.CSTNode) -> list[cst.Call]:
     """Return the imports by a package's name of which a module is the result; empty if it may be another module."""
     if isinstance(subject, cst.Call):
         return [subject] if _is_import(subject) else []
-    found = []
+    imports = []
     for binding in _reaching(program, subject):
         assign = program.home(binding).enclosing(binding, cst.Assign)
         if not isinstance(assign, cst.Assign) or [target.target for target in assign.targets] != [binding]:
             return []
         if not isinstance(assign.value, cst.Call) or not _is_import(assign.value):
             return []
-        found.append(assign.value)
-    return found
+        imports.append(assign.value)
+    return imports
 
 
 def _is_import(call: cst.Call) -> bool:

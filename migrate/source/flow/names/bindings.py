@@ -23,10 +23,10 @@ def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
         return []
     key = ("owners of a name", id(scope), name)
     if key not in tree.answers:  # cached, since a name may have thousands of assignments
-        found = (
+        scopes = (
             {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)} if name in scope else {}
         )
-        tree.answers[key] = tuple(found.values())
+        tree.answers[key] = tuple(scopes.values())
     return list(tree.answers[key])
 
 

@@ -216,8 +216,8 @@ class Definitions:
         if link is not None and not link.hides(text):
             return
         any_name = link is not None and link.may_rebind(text)
-        for name, given in environment.items():
-            if given is None or any(self._is_rebound(one, any_name) for one in given):
+        for name, bindings in environment.items():
+            if bindings is None or any(self._is_rebound(one, any_name) for one in bindings):
                 self.hidden.add(name)
                 environment[name] = None
 
@@ -277,8 +277,8 @@ class Definitions:
                 self._targets(caught, handler.name.name)
             ends.append(self._block(_body(handler.body), caught))
         after: Environment | None = None
-        for one in ends:
-            after = merged(after, one)
+        for path in ends:
+            after = merged(after, path)
         if node.finalbody is None:
             return after
         whole = merged(after, broken) or broken
@@ -318,13 +318,13 @@ class Definitions:
         """Add all bindings inside `node` as possible definitions, in addition to the present ones."""
         pending = [node]
         while pending:
-            one = pending.pop()
-            kind = type(one)
+            part = pending.pop()
+            kind = type(part)
             if kind in _BINDING:
-                for name in bound(one):
+                for name in bound(part):
                     self._define(environment, name, weakly=True)
             if kind not in _OWN and not is_layout(kind) and not is_literal(kind):
-                pending += inside(one)
+                pending += inside(part)
 
 
 def _last_name(node: cst.BaseExpression) -> str:

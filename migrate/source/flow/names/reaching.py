@@ -46,12 +46,12 @@ def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
 
 def narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) -> Environment:
     """Return the environment of the branch that is taken if `test` evaluates to `holds`."""
-    found, told = dict(environment), none_where(test)
-    if told is not None and told[1] is holds and told[0].value in found:
-        bindings = found[told[0].value]
+    branch, guard = dict(environment), none_where(test)
+    if guard is not None and guard[1] is holds and guard[0].value in branch:
+        bindings = branch[guard[0].value]
         if bindings is not None:
-            found[told[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
-    return found
+            branch[guard[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
+    return branch
 
 
 def merged(first: Environment | None, second: Environment | None) -> Environment | None:
@@ -61,10 +61,10 @@ def merged(first: Environment | None, second: Environment | None) -> Environment
     if first is second:
         return first
     joined = dict(first)
-    for name, given in second.items():
+    for name, bindings in second.items():
         before = joined.get(name, NOTHING)
-        if before is not given:
-            joined[name] = either(before, given)
+        if before is not bindings:
+            joined[name] = either(before, bindings)
     return joined
 
 

@@ -51,25 +51,25 @@ def set_in_modules(tree: Tree) -> Iterator[str]:
 
 def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope]:
     """Return the scopes in which reflection may rebind any name; with `everything`, the module's among them."""
-    found: list[Scope] = []
+    scopes: list[Scope] = []
     everything = everything or any(isinstance(key, cst.Name) and key.value == "__name__" for key in _keys_set(tree))
     if everything and tree.module.body and (first := tree.scope(tree.module.body[0])) is not None:
-        found.append(first.globals)
+        scopes.append(first.globals)
     for word in _RUNS:
         for node in tree.names.get(word, ()):
             if (scope := tree.scope(node)) is not None:
-                found += [scope, scope.globals]
+                scopes += [scope, scope.globals]
     for word in _SPACES:
         for node in tree.names.get(word, ()):
             scope = tree.scope(node)
             if scope is None or (word != "globals" and scope is not scope.globals):
                 continue  # `locals()` of a function returns a copy
             if _may_change(tree, node):
-                found.append(scope.globals)
+                scopes.append(scope.globals)
     if reflecting and "setattr" in tree.names and tree.module.body:
         first = tree.scope(tree.module.body[0])
-        found += [first.globals] if first is not None else []
-    return list({id(scope): scope for scope in found}.values())
+        scopes += [first.globals] if first is not None else []
+    return list({id(scope): scope for scope in scopes}.values())
 
 
 def _keys_set(tree: Tree) -> Iterator[cst.BaseExpression]:

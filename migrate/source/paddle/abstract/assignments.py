@@ -86,7 +86,7 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
         raise Refuse(f"a {what} has no attribute `{name}` that can be set; keep the value in an attribute of the layer")
     elif not isinstance(receiver, Instance):
         raise Refuse("only attributes of objects of the program can be set")
-    elif (found := receiver.cls.find(name)) is not None and is_property(found[0]):
+    elif (definition := receiver.cls.find(name)) is not None and is_property(definition[0]):
         raise Refuse(f"`{name}` is a property, and setting it is not supported; set the attribute that it reads")
     else:
         run.lasting.writes(receiver, name)
@@ -107,7 +107,7 @@ def _train_no_more(run: Run, node: ast.AST, receiver: Tensor, name: str, value: 
             raise Refuse(f"`{name}` of a weight is set in the forward pass; set it where the model is created")
         run.record_plain(node)
         run.not_read(receiver)
-        receiver.told = bool(value) is (name == "trainable")
+        receiver.trainable_override = bool(value) is (name == "trainable")
 
 
 def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:

@@ -123,9 +123,9 @@ def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
         own = [
             value.extent or 1 if value.shape.count(None) == 1 or not i else object() for i in range(len(value.shape))
         ]
-        found = Sizes(Size(own[i]) if size is None else size for i, size in enumerate(value.shape))
-        run.record(node, "shape", None, int(mentions(list(found), Size)))
-        return found
+        sizes = Sizes(Size(own[i]) if size is None else size for i, size in enumerate(value.shape))
+        run.record(node, "shape", None, int(mentions(list(sizes), Size)))
+        return sizes
     if name == "dtype":
         return Dtype(value.dtype)
     if name in {"ndim", "rank"} and value.shape is not None:
@@ -145,9 +145,9 @@ def _of_api(api: Api, name: str) -> Value:
     if name == "__name__":
         return api.name.rpartition(".")[2]
     if api.name in {"math", "numpy"} and isinstance(
-        found := getattr(math if api.name == "math" else np, name, None), float
+        constant := getattr(math if api.name == "math" else np, name, None), float
     ):
-        return found
+        return constant
     if (dtype := registry.dtype(dotted)) is not None:
         return dtype
     return _CONSTANTS.get(dotted, Api(dotted))
@@ -159,16 +159,16 @@ def _of_class(cls: Class, name: str) -> Value:
             return item.constants[name]
     if name == "__name__":
         return cls.name
-    found = cls.find(name)
-    if found is None:
+    definition = cls.find(name)
+    if definition is None:
         raise Refuse(f"`{cls.name}` has no `{name}`")
-    return Function(found[0], found[1].module, found[1], closure=cls.closure)
+    return Function(definition[0], definition[1].module, definition[1], closure=cls.closure)
 
 
 def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
-    stock, found = value.stock, value.cls.find(name)
-    if found is not None and is_property(found[0]):
-        return run.call(node, bound(run, node, found, value), [], {})
+    stock, definition = value.stock, value.cls.find(name)
+    if definition is not None and is_property(definition[0]):
+        return run.call(node, bound(run, node, definition, value), [], {})
     if stock is not None and name in stock.weights and value.weights.get(name) is stock.weights[name]:
         return _of_layer(run, node, stock, name)
     for names in (value.attributes, value.sublayers, value.weights):
@@ -176,8 +176,8 @@ def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
             return names[name]
     if name == "training" and is_layer(value):
         return value.training
-    if found is not None:
-        return bound(run, node, found, value)
+    if definition is not None:
+        return bound(run, node, definition, value)
     if name in _OWN and is_layer(value):
         return Method(value, name)
     for cls in value.cls.order:
@@ -188,12 +188,12 @@ def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
     raise Refuse(f"`{name}` is not set in this {value.cls.name}")
 
 
-def special(run: Run, node: ast.AST, value: Value, name: str, *given: Value) -> Value:
+def special(run: Run, node: ast.AST, value: Value, name: str, *arguments: Value) -> Value:
     """Call a special method of an object of the program, such as `__len__`; raises `Refuse` if there is none."""
-    found = value.cls.find(name) if isinstance(value, Instance) else None
-    if found is None:
+    definition = value.cls.find(name) if isinstance(value, Instance) else None
+    if definition is None:
         raise Refuse(f"`{name}` of {type(value).__name__} is not supported")
-    return run.call(node, bound(run, node, found, value), list(given), {})
+    return run.call(node, bound(run, node, definition, value), list(arguments), {})
 
 
 def iterated(run: Run, node: ast.AST, value: Value) -> Value:
@@ -202,8 +202,8 @@ def iterated(run: Run, node: ast.AST, value: Value) -> Value:
         return value
     if value.cls.find("__iter__") is None and value.cls.find("__getitem__") is not None:
         return _indexed(run, node, value)
-    made = value if value.cls.find("__iter__") is None else special(run, node, value, "__iter__")
-    return _advanced(run, node, made) if isinstance(made, Instance) else made
+    iterator = value if value.cls.find("__iter__") is None else special(run, node, value, "__iter__")
+    return _advanced(run, node, iterator) if isinstance(iterator, Instance) else iterator
 
 
 def _indexed(run: Run, node: ast.AST, value: Instance) -> Iterator[Value]:
@@ -230,9 +230,9 @@ def is_property(method: ast.FunctionDef) -> bool:
     return any(_last_name(item) in {"property", "cached_property"} for item in method.decorator_list)
 
 
-def bound(run: Run, node: ast.AST, found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
+def bound(run: Run, node: ast.AST, method: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
     """Return a method as an object has it, with its decorators."""
-    definition, owner = found
+    definition, owner = method
     function = decorated(run, node, Function(definition, owner.module, owner, None, owner.closure), owner.module)
     kinds = {_last_name(item) for item in definition.decorator_list}
     if not isinstance(function, Function) or "staticmethod" in kinds:

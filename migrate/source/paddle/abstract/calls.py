@@ -61,8 +61,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     """Call a value; raises `Refuse` for what is not supported."""
     if isinstance(callee, (Unknown, Fetched)):
         return callee
-    if run.in_step and (found := metrics.called(run, node, callee, positional, keywords)) is not None:
-        return found[0]
+    if run.in_step and (measured := metrics.called(run, node, callee, positional, keywords)) is not None:
+        return measured[0]
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
     if isinstance(callee, Api) and callee.name == "paddle.is_tensor":
@@ -134,14 +134,14 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return Partial(positional[0], tuple(positional[1:]), keywords)
     if name == "functools.reduce":
         return functools.reduce(lambda a, b: run.call(node, positional[0], [a, b], {}), positional[1], *positional[2:])
-    found = python_calls.find(run, name) or library_function(name)
-    if found is None:
+    callee = python_calls.find(run, name) or library_function(name)
+    if callee is None:
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
         raise Refuse(_of_tensor(name))
     if name.startswith("copy.") and any(map(attributes.is_layer, positional)):
         run.lasting.makes_weights()
-    return _python(found, *_plain(run, node, positional, keywords))
+    return _python(callee, *_plain(run, node, positional, keywords))
 
 
 def _of_tensor(name: str) -> str:
@@ -170,7 +170,7 @@ def _plain(
             known = BUILTINS.get(name) if module == "builtins" else library_function(value.name)
             return value if known is None else known
         if isinstance(value, (Function, Class, Method, Partial)):
-            return lambda *given, **options: run.call(node, value, list(given), options)
+            return lambda *arguments, **options: run.call(node, value, list(arguments), options)
         return value
 
     return [plain(item) for item in positional], {key: plain(item) for key, item in keywords.items()}
@@ -225,25 +225,27 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
     return total
 
 
-def _pow(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    if mentions(given, Tensor):
-        return run.apply(node, registry.operator_of("Pow"), given[:2], {}, "call")
-    check_power(*given[:2])
-    return pow(*given)
+def _pow(run: Run, node: ast.AST, arguments: list[Value]) -> Value:
+    if mentions(arguments, Tensor):
+        return run.apply(node, registry.operator_of("Pow"), arguments[:2], {}, "call")
+    check_power(*arguments[:2])
+    return pow(*arguments)
 
 
-def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    run.lasting.takes(given[0])
-    return next(*given)
+def _next(run: Run, node: ast.AST, arguments: list[Value]) -> Value:
+    run.lasting.takes(arguments[0])
+    return next(*arguments)
 
 
 _SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     **questions.SPECIAL,
-    "map": lambda run, node, given: [
-        run.call(node, given[0], list(items), {}) for items in zip(*given[1:], strict=False)
+    "map": lambda run, node, arguments: [
+        run.call(node, arguments[0], list(items), {}) for items in zip(*arguments[1:], strict=False)
     ],
-    "filter": lambda run, node, given: [
-        item for item in given[1] if (run.call(node, given[0], [item], {}) if given[0] is not None else item)
+    "filter": lambda run, node, arguments: [
+        item
+        for item in arguments[1]
+        if (run.call(node, arguments[0], [item], {}) if arguments[0] is not None else item)
     ],
     "pow": _pow,
     "next": _next,

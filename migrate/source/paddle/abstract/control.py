@@ -95,8 +95,8 @@ def _exception(value: Value) -> type[Exception] | None:
     """Return the built-in class of exceptions that a value names, or None."""
     if not isinstance(value, Api) or not value.name.startswith("builtins."):
         return None
-    found = getattr(builtins, value.name.removeprefix("builtins."), None)
-    return found if isinstance(found, type) and issubclass(found, Exception) else None
+    exception = getattr(builtins, value.name.removeprefix("builtins."), None)
+    return exception if isinstance(exception, type) and issubclass(exception, Exception) else None
 
 
 def enter(run: Run, node: ast.With) -> None:
@@ -146,11 +146,11 @@ def is_generator(node: ast.FunctionDef | ast.Lambda, run: Run) -> TypeGuard[ast.
 
 def yields(body: list[ast.stmt]) -> bool:
     """Return whether statements have a `yield` that is not in a function inside them."""
-    found: list[ast.AST] = list(body)
-    while found:
-        node = found.pop()
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, _SCOPES):
-            found.extend(ast.iter_child_nodes(node))
+            pending.extend(ast.iter_child_nodes(node))
     return False

@@ -156,9 +156,9 @@ class DataFiles:
             raise Refuse(f"`{file}` does not hold a plain array")
         return np.load(io.BytesIO(content), allow_pickle=False)
 
-    def loadtxt(self, file: Value, *given: Value, **options: Value) -> Value:
+    def loadtxt(self, file: Value, *arguments: Value, **options: Value) -> Value:
         """Read a table of numbers."""
-        return np.loadtxt(self.open(file) if isinstance(file, str) else file, *given, **options)
+        return np.loadtxt(self.open(file) if isinstance(file, str) else file, *arguments, **options)
 
 
 def _text(content: bytes, encoding: str | None, errors: str | None, newline: str | None) -> io.StringIO:

@@ -35,10 +35,10 @@ def of_container(value: Container, index: Value) -> Value:
 
 def of_sizes(run: Run, node: ast.AST, value: Sizes, index: Value) -> Value:
     """Return a size of a tensor: a number where it is known, else the scalar tensor that the graph computes."""
-    found = value[index]
-    general = mentions([found] if not isinstance(found, list) else found, Size)
+    selected = value[index]
+    general = mentions([selected] if not isinstance(selected, list) else selected, Size)
     run.record(node, "size", None, int(general))
-    return found
+    return selected
 
 
 def _parts(index: Value) -> list[Value]:
@@ -88,8 +88,8 @@ def _numbers(x: Tensor, parts: list[Value]) -> Shape | None:
     """Return the elements of a part of a shape, or one of them in a tuple."""
     if x.numbers is None or len(parts) != 1 or mentions(parts, Tensor | Size):
         return None
-    found = x.numbers[parts[0]] if isinstance(parts[0], (int, slice)) else None
-    return found if isinstance(found, tuple) else (found,) if isinstance(parts[0], int) else None
+    selected = x.numbers[parts[0]] if isinstance(parts[0], (int, slice)) else None
+    return selected if isinstance(selected, tuple) else (selected,) if isinstance(parts[0], int) else None
 
 
 def _consumed(part: Value) -> int:

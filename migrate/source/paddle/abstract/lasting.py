@@ -54,11 +54,11 @@ class Lasting:
         """Record an object that outlives the pass, and what it holds."""
         left = [value]
         while left:
-            one = left.pop()
-            if isinstance(one, (bool, int, float, str, bytes, type(None))) or id(one) in self.kept:
+            lasting = left.pop()
+            if isinstance(lasting, (bool, int, float, str, bytes, type(None))) or id(lasting) in self.kept:
                 continue
-            self.kept[id(one)] = one
-            left += _held(one)
+            self.kept[id(lasting)] = lasting
+            left += _held(lasting)
 
     def reads(self, owner: Value, name: str) -> None:
         """Record that an attribute, or a name of a file, is read."""

@@ -43,8 +43,8 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if spec is not None:
         return _stock(run, node, spec, positional, keywords)
     if name == "paddle.create_parameter":
-        given = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
-        return _parameter(run, node, dict(given) | keywords)
+        pairs = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
+        return _parameter(run, node, dict(pairs) | keywords)
     if (signature := DESCRIBED.get(name)) is not None:
         if name.startswith("paddle.optimizer."):
             run.only_named(node)
@@ -54,13 +54,13 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
 
 def _stock(run: Run, node: ast.AST, spec: LayerSpec, positional: list[Value], keywords: dict[str, Value]) -> Layer:
     """Make a layer of Paddle."""
-    layer = spec.made(spec.bind(positional, keywords), *run.place(node))
+    layer = spec.build(spec.bind(positional, keywords), *run.place(node))
     if any(part.weights for part in registered(layer)):
         run.lasting.makes_weights()
     for _, part in named_layers(layer):
         for weight in part.weights.values():
             weight.place = run.place(node) if not weight.place[0] else weight.place
-    run.made.append(layer)
+    run.layers.append(layer)
     return layer
 
 
@@ -74,61 +74,61 @@ def _parameter(run: Run, node: ast.AST, bound: dict[str, Value]) -> Value:
     if dtype == "bool":
         raise Refuse("a parameter of `bool` has a gradient in Paddle and none in TensorFlow; give it a float type")
     run.lasting.makes_weights()
-    made = Weight(tuple(shape), dtype, attr=attr, place=run.place(node))
-    run.parameters.append(made)
-    return made
+    weight = Weight(tuple(shape), dtype, attr=attr, place=run.place(node))
+    run.parameters.append(weight)
+    return weight
 
 
 def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make an object of a class of the program by executing its constructor."""
-    made = Instance(*run.place(node), cls=cls)
-    run.made.append(made)
+    instance = Instance(*run.place(node), cls=cls)
+    run.layers.append(instance)
     for base in (base for item in cls.order for base in item.bases):
         if getattr(base, "name", "") in registry.CONTAINERS:
             raise Refuse(f"`{cls.name}` derives from `{base.name}`; hold one in a class that derives from `nn.Layer`")
-    found, plain = cls.method("__init__", made), records.constructor(cls)
+    constructor, plain = cls.method("__init__", instance), records.constructor(cls)
     if plain is not None:
-        _fill(run, node, made, plain, positional, keywords)
-    elif found is not None:
-        run.call_function(found, positional, keywords)
+        _fill(run, node, instance, plain, positional, keywords)
+    elif constructor is not None:
+        run.call_function(constructor, positional, keywords)
     elif attributes.stock_of(cls) is not None:
-        _become(run, node, made, positional, keywords)
+        _become(run, node, instance, positional, keywords)
     elif positional or keywords:
         raise Refuse(
             f"`{cls.name}` has no `__init__` with arguments in the files of this folder; write one, or put the "
             "class that it derives from into this folder"
         )
-    return made
+    return instance
 
 
 def _fill(
-    run: Run, node: ast.AST, made: Instance, plain: type[Value], positional: list[Value], keywords: dict[str, Value]
+    run: Run, node: ast.AST, instance: Instance, plain: type[Value], positional: list[Value], keywords: dict[str, Value]
 ) -> None:
     """Execute the constructor of a data class."""
-    records.fill(made, plain, positional, keywords)
-    if made.cls.find("__post_init__") is not None:
-        attributes.special(run, node, made, "__post_init__")
+    records.fill(instance, plain, positional, keywords)
+    if instance.cls.find("__post_init__") is not None:
+        attributes.special(run, node, instance, "__post_init__")
 
 
-def _become(run: Run, node: ast.AST, made: Instance, positional: list[Value], keywords: dict[str, Value]) -> None:
+def _become(run: Run, node: ast.AST, instance: Instance, positional: list[Value], keywords: dict[str, Value]) -> None:
     """Make an object what its base class of Paddle is."""
-    spec = attributes.stock_of(made.cls)
+    spec = attributes.stock_of(instance.cls)
     assert spec is not None
-    made.stock = _stock(run, node, spec, positional, keywords)
-    made.weights |= made.stock.weights
-    made.sublayers |= made.stock.sublayers
+    instance.stock = _stock(run, node, spec, positional, keywords)
+    instance.weights |= instance.stock.weights
+    instance.sublayers |= instance.stock.sublayers
 
 
 def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a layer on its inputs."""
     if isinstance(layer, Instance):
         name = "forward" if is_layer(layer) else "__call__"
-        found = layer.cls.find(name) or layer.cls.find("__call__")
-        if found is None and layer.stock is not None:
+        definition = layer.cls.find(name) or layer.cls.find("__call__")
+        if definition is None and layer.stock is not None:
             return _stock_forward(run, node, layer.stock, positional, keywords)
-        if found is None:
+        if definition is None:
             raise Refuse(f"`{layer.cls.name}` has no method `{name}`")
-        method = attributes.bound(run, node, found, layer)
+        method = attributes.bound(run, node, definition, layer)
         if isinstance(method, Function):
             return run.call_function(method, positional, keywords)
         return run.call(node, method, positional, keywords)
@@ -154,7 +154,7 @@ def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value
     if 0 < layer.lookups < layer.calls:
         raise Refuse("one layer is called on the one-hot input and on another tensor; use two layers")
     spec = layer_specs.SPECS[layer.name]
-    result = spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
+    result = spec.call(layer, positional, keywords, lambda part, inputs: forward(run, node, part, inputs, {}))
     derive(result, [positional, keywords, [list(part.weights.values()) for _, part in named_layers(layer)]])
     return result
 
@@ -166,9 +166,9 @@ def super_method(
     plain = records.constructor(sup.receiver.cls, sup.owner) if name == "__init__" else None
     if plain is not None:
         return _fill(run, node, sup.receiver, plain, positional, keywords)
-    found = sup.receiver.cls.method(name, sup.receiver, after=sup.owner)
-    if found is not None:
-        return run.call_function(found, positional, keywords)
+    method = sup.receiver.cls.method(name, sup.receiver, after=sup.owner)
+    if method is not None:
+        return run.call_function(method, positional, keywords)
     if name == "__init__":
         if attributes.stock_of(sup.receiver.cls) is not None:
             _become(run, node, sup.receiver, positional, keywords)
@@ -195,8 +195,8 @@ def own_method(
         bound = dict(zip((first, second), positional, strict=False)) | keywords
         return _register(run, node, target, name, bound[first], bound[second])
     if name == "create_parameter":
-        given = zip(("shape", "attr", "dtype", "is_bias", "default_initializer"), positional, strict=False)
-        return _parameter(run, node, dict(given) | keywords)
+        pairs = zip(("shape", "attr", "dtype", "is_bias", "default_initializer"), positional, strict=False)
+        return _parameter(run, node, dict(pairs) | keywords)
     if name in {"train", "eval"}:
         return set_training(target, name == "train")
     if name in _LISTS:
@@ -236,10 +236,10 @@ def named_layers(layer: LayerValue) -> list[tuple[str, LayerValue]]:
         if id(item) in seen:
             return []
         seen.add(id(item))
-        found = [(path, item)]
+        named = [(path, item)]
         for name, child in item.sublayers.items():
-            found += below(child, f"{path}.{name}" if path else name)
-        return found
+            named += below(child, f"{path}.{name}" if path else name)
+        return named
 
     return below(layer, "")
 
@@ -275,7 +275,7 @@ def registered(layer: LayerValue) -> list[LayerValue]:
 def make_container(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make a container with the layers or parameters that it is given."""
     result = Container(*run.place(node), kind=kind)
-    run.made.append(result)
+    run.layers.append(result)
     if kind == "LayerDict":
         for name, item in dict(positional[0] if positional else {}).items():
             hold(result, name, item)
@@ -325,8 +325,8 @@ def call_container(target: Container, name: str, positional: list[Value]) -> Val
     if name in {"items", "keys", "values"}:
         return list(getattr(target.sublayers, name)())
     if name == "update":
-        given = positional[0]
-        for key, item in dict(given.sublayers if isinstance(given, Container) else given).items():
+        added = positional[0]
+        for key, item in dict(added.sublayers if isinstance(added, Container) else added).items():
             hold(target, key, item)
         return None
     if name in {"pop", "clear"}:
@@ -336,8 +336,8 @@ def call_container(target: Container, name: str, positional: list[Value]) -> Val
         items.insert(*positional)
         target.sublayers.clear()
     else:
-        given = positional[0]
-        items = [given] if name == "append" else list(given.items if isinstance(given, Container) else given)
+        added = positional[0]
+        items = [added] if name == "append" else list(added.items if isinstance(added, Container) else added)
     for item in items:
         _append(target, item)
     return target

@@ -193,11 +193,11 @@ class Machine(Run):
 
     def _first(self, node: ast.For, items: range) -> number_loops.Turns | None:
         """Execute the first turn of a long loop, and return what runs the others, if it is one of numbers only."""
-        found = number_loops.turns_of(self, node)
-        if found is not None:
+        turns = number_loops.turns_of(self, node)
+        if turns is not None:
             self.assign(node.target, items[0])
             self.run(node.body)
-        return found
+        return turns
 
     def _run_While(self, node: ast.While) -> Iterator[Value]:
         turns = 0
@@ -245,24 +245,24 @@ class Machine(Run):
     def _run_FunctionDef(self, node: ast.FunctionDef) -> None:
         frame = self.frame
         outer = (frame.names, *frame.outer) if frame.function else ()
-        made = decorated(self, node, Function(node, frame.module, closure=outer), frame.module)
-        self.assign(ast.Name(node.name, ast.Store()), made)
+        function = decorated(self, node, Function(node, frame.module, closure=outer), frame.module)
+        self.assign(ast.Name(node.name, ast.Store()), function)
 
     def _run_ClassDef(self, node: ast.ClassDef) -> None:
         frame = self.frame
         bases = tuple(self.evaluate(base) for base in node.bases)
         outer = (frame.names, *frame.outer) if frame.function else ()
-        made = Class(node.name, node, frame.module, bases, closure=outer)
-        self.assign(ast.Name(node.name, ast.Store()), made)
-        self.frames.append(Frame(frame.module, node.name, made.constants, None, outer))
+        cls = Class(node.name, node, frame.module, bases, closure=outer)
+        self.assign(ast.Name(node.name, ast.Store()), cls)
+        self.frames.append(Frame(frame.module, node.name, cls.constants, None, outer))
         try:
             self.run([item for item in node.body if isinstance(item, (ast.Assign, ast.AnnAssign))])
         finally:
             self.frames.pop()
-        if (plain := records.named_tuple(self, node, bases, made.constants)) is not None:
+        if (plain := records.named_tuple(self, node, bases, cls.constants)) is not None:
             self.assign(ast.Name(node.name, ast.Store()), plain)
             return
-        records.declare(self, made)
+        records.declare(self, cls)
 
     def _run_Global(self, node: ast.Global) -> None:
         self.frame.declared_global.update(node.names)

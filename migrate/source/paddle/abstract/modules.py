@@ -65,18 +65,18 @@ def _module(run: Run, dotted: str) -> Value:
     hidden = next((name for name in _HIDE_PADDLE if first == "paddle" and name in run.files), None)
     if hidden is not None:
         raise Refuse(f"`{hidden}` of this folder hides Paddle, which this line imports; rename it")
-    found: Value = _file(run, first)
-    if found is None:
+    resolved: Value = _file(run, first)
+    if resolved is None:
         return Api(registry.canonical(dotted))
     for part in parts:
-        if part in found.names:
-            found = found.names[part]
+        if part in resolved.names:
+            resolved = resolved.names[part]
             continue
-        inner = _file(run, f"{module_of(found.path)}.{part}")
+        inner = _file(run, f"{module_of(resolved.path)}.{part}")
         if inner is None:
-            raise Refuse(f"`{part}` is not defined in {found.path}")
-        found.names[part] = found = inner
-    return found
+            raise Refuse(f"`{part}` is not defined in {resolved.path}")
+        resolved.names[part] = resolved = inner
+    return resolved
 
 
 def _file(run: Run, dotted: str) -> Module | None:
@@ -95,7 +95,7 @@ def _file(run: Run, dotted: str) -> Module | None:
 
 def imported_files(path: str, files: Mapping[str, str]) -> set[str]:
     """Return which of the program's files one of them imports, with the packages that these are in."""
-    found: set[str] = set()
+    needed: set[str] = set()
     for node in ast.walk(ast.parse(files[path])):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -106,8 +106,8 @@ def imported_files(path: str, files: Mapping[str, str]) -> set[str]:
         for name in names:
             parts = name.split(".")
             places = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
-            found |= {file for place in places for file in (f"{place}.py", f"{place}/__init__.py") if file in files}
-    return found - {path}
+            needed |= {file for place in places for file in (f"{place}.py", f"{place}/__init__.py") if file in files}
+    return needed - {path}
 
 
 def imports_of(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:

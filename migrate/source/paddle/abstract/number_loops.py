@@ -59,15 +59,15 @@ def turns_of(run: Run, node: ast.For) -> Turns | None:
     """
     if not isinstance(node.target, ast.Name) or node.orelse:
         return None
-    found = _Body(run, node.target.id)
+    copier = _Body(run, node.target.id)
     try:
-        body: list[ast.stmt] = [found.statement(statement) for statement in node.body]
+        body: list[ast.stmt] = [copier.statement(statement) for statement in node.body]
     except _Other:
         return None
     loop = ast.For(ast.Name(node.target.id, ast.Store()), ast.Name("_items", ast.Load()), body, [])
     arguments = ast.arguments([], [ast.arg("_items")], None, [], [], None, [])
     module = ast.Module([ast.FunctionDef("turns", arguments, [loop], [], None)], [])
-    names: dict[str, Value] = {"__builtins__": {}, **found.values}
+    names: dict[str, Value] = {"__builtins__": {}, **copier.values}
     exec(compile(ast.fix_missing_locations(module), "<loop>", "exec"), names)  # only the nodes that `_Body` copies
     turns: Turns = names["turns"]
     return turns

@@ -49,7 +49,7 @@ class Program:
         assert self.trainer is not None
         return self.trainer.cls.method(name, self.trainer)
 
-    def call(self, name: str, *given: Value) -> Value:
+    def call(self, name: str, *arguments: Value) -> Value:
         """Execute a method of the trainer, if it has one, and record what it returns.
 
         Raises:
@@ -59,7 +59,7 @@ class Program:
         if function is None:
             return None
         try:
-            self.results[name] = self.run.call_function(function, list(given), {})
+            self.results[name] = self.run.call_function(function, list(arguments), {})
         except Refuse as reason:
             self.run.problem(function.node, str(reason))
             raise Stop from None
@@ -109,13 +109,14 @@ def go_through(program: Program, cls: Class, config: dict[str, Value], batch: Va
     program.model = method("create_model", config)
     program.optimizer = method("create_optimizer", program.model, config)
     _check_optimizer(program)
-    made = method("create_metrics")
-    program.metrics = made[0] if isinstance(made, tuple) else made
+    metrics = method("create_metrics")
+    program.metrics = metrics[0] if isinstance(metrics, tuple) else metrics
 
     def forward(name: str, training: bool) -> None:
-        for layer in run.made:
+        for layer in run.layers:
             set_training(layer, training)
-        before = [*run.modules.values(), *run.made, trainer, config, program.model, program.optimizer, program.metrics]
+        before = [*run.modules.values(), *run.layers, trainer, config]
+        before += [program.model, program.optimizer, program.metrics]
         run.lasting.begin([*before, *run.defaults.values()])
         with contextlib.suppress(Stop):
             # What one pass changes in place, the next gets anew.
@@ -135,13 +136,13 @@ def go_through(program: Program, cls: Class, config: dict[str, Value], batch: Va
 
 def _check_optimizer(program: Program) -> None:
     """Refuse an optimizer of the program's own, whose steps are Python."""
-    made = program.optimizer
-    for one in made if isinstance(made, (list, tuple)) else [made]:
-        found = one.cls.find("step") if isinstance(one, Instance) else None
-        if found is not None:
-            told = "takes its steps in Python; a graph needs one of `paddle.optimizer`, or convert this class by hand"
-            program.run.frames.append(Frame(found[1].module, one.cls.name))
-            program.run.problem(found[0], f"the optimizer `{one.cls.name}` {told}")
+    returned = program.optimizer
+    for optimizer in returned if isinstance(returned, (list, tuple)) else [returned]:
+        definition = optimizer.cls.find("step") if isinstance(optimizer, Instance) else None
+        if definition is not None:
+            reason = "takes its steps in Python; a graph needs one of `paddle.optimizer`, or convert this class by hand"
+            program.run.frames.append(Frame(definition[1].module, optimizer.cls.name))
+            program.run.problem(definition[0], f"the optimizer `{optimizer.cls.name}` {reason}")
             program.run.frames.pop()
 
 

@@ -125,8 +125,8 @@ def library_function(name: str) -> Callable[..., Value] | None:
     if module == "collections" and rest in {"OrderedDict", "defaultdict", "deque", "Counter", "namedtuple"}:
         return getattr(collections, rest, None)
     if name in {"copy.copy", "copy.deepcopy"}:
-        found: Callable[..., Value] = getattr(copy, rest)
-        return found
+        copier: Callable[..., Value] = getattr(copy, rest)
+        return copier
     if name == "functools.reduce":
         return None
     if module == "numpy" and rest in _NUMPY:
@@ -155,8 +155,8 @@ def run_python(function: Callable[..., Value], positional: list[Value], keywords
 def python_method(receiver: Value, name: str) -> Callable[..., Value]:
     """Return a method of a Python value; raises `Refuse` for one that is not called."""
     if isinstance(receiver, tuple) and name in {"_replace", "_asdict"} and hasattr(receiver, "_fields"):
-        found: Callable[..., Value] = getattr(receiver, name)
-        return found
+        method: Callable[..., Value] = getattr(receiver, name)
+        return method
     allowed = next((names for kind, names in _METHODS.items() if isinstance(receiver, kind)), frozenset())
     if name not in allowed:
         raise Refuse(f"method `{name}` of {type(receiver).__name__} is not supported")
@@ -194,11 +194,11 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
     if (module == "random" and function in _RANDOM) or name.startswith("numpy.random."):
         run.lasting.draws(name.rpartition(".")[2])
     if module == "random" and function in _RANDOM:
-        found: Callable[..., Value] = getattr(run.random, function)
-        return found
+        draw: Callable[..., Value] = getattr(run.random, function)
+        return draw
     if name.startswith("numpy.random.") and name.rpartition(".")[2] in _NUMPY_RANDOM:
-        found = getattr(run.array_random, name.rpartition(".")[2])
-        return found
+        draw = getattr(run.array_random, name.rpartition(".")[2])
+        return draw
     if name.startswith(_SILENT):
         return lambda *a, **k: UNKNOWN
     if module == "re" and function in _REGEX:
@@ -227,16 +227,16 @@ _FILES: dict[str, Callable[[DataFiles], Callable[..., Value]]] = {
 }
 
 
-def _regex(function: str, pattern: Value, *given: Value, **options: Value) -> Value:
+def _regex(function: str, pattern: Value, *arguments: Value, **options: Value) -> Value:
     """Match a regular expression that cannot take exponential time."""
-    texts = [item for item in given if isinstance(item, str)]
+    texts = [item for item in arguments if isinstance(item, str)]
     length = max(map(len, texts), default=0)
     repeats = _repeats(re._parser.parse(pattern))  # type: ignore[attr-defined]
     if length > _MAX_MATCHED or max(length, 1) ** repeats > _MAX_TURNS or len(pattern) > _MAX_MATCHED:
         raise Refuse("this regular expression may take too long; read the text with string methods")
     if function == "compile":
         raise Refuse("compiled regular expressions are not supported; call `re.match` and its like")
-    return getattr(re, function)(pattern, *given, **options)
+    return getattr(re, function)(pattern, *arguments, **options)
 
 
 def _repeats(parsed: Value, inside: bool = False) -> int:

@@ -98,7 +98,7 @@ _HERE: dict[str, Callable[..., Value]] = {
     "paddle.to_tensor": _to_tensor,
     "paddle.static.data": _data,
     **dict.fromkeys(("nltk.word_tokenize", "nltk.tokenize.word_tokenize"), samples.word_tokenize),
-    "nltk.download": lambda *given, **named: True,
+    "nltk.download": lambda *arguments, **named: True,
     "cv2.resize": samples.resize,
 }
 
@@ -124,8 +124,8 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch 
         if batch is None and STATIC in files:
             batch = _of_feeds(files, values)
     if batch is None:
-        told = f"the batch cannot be determined from the reader ({reason}); {REMEDY}"
-        raise MigrateError((_missing(files, folder, values) if folder is not None else "") or told)
+        message = f"the batch cannot be determined from the reader ({reason}); {REMEDY}"
+        raise MigrateError((_missing(files, folder, values) if folder is not None else "") or message)
     return batch
 
 
@@ -178,11 +178,11 @@ def _missing(files: Mapping[str, str], folder: str | Path, values: Mapping[str, 
     if not place:
         return f"{named} has no `runner.train_data_dir`, the folder of the sample data; add it"
     if path not in files:
-        told = f"add it, or correct {named}"
-        return f"there is no file {path} for the reader (`runner.train_reader_path` of {named}); {told}"
+        remedy = f"add it, or correct {named}"
+        return f"there is no file {path} for the reader (`runner.train_reader_path` of {named}); {remedy}"
     if not any(not one.name.startswith(".") for one in Path(folder, place).glob("*")):
-        told = "add some, or give `inputs` with --schema"
-        return f"the folder {place} (`runner.train_data_dir` of {named}) has no sample data; {told}"
+        remedy = "add some, or give `inputs` with --schema"
+        return f"the folder {place} (`runner.train_data_dir` of {named}) has no sample data; {remedy}"
     return ""
 
 

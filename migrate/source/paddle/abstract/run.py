@@ -117,7 +117,7 @@ class Run(ABC):
     loops: set[Place] = field(default_factory=set)  #: tensors that a loop or an unpacking takes apart
     plain: set[Place] = field(default_factory=set)  #: calls and operators executed on other values than tensors
     executed: set[Place] = field(default_factory=set)  #: statements
-    made: list[LayerValue] = field(default_factory=list)  #: layers, in order of creation
+    layers: list[LayerValue] = field(default_factory=list)  #: layers, in order of creation
     parameters: list[Weight] = field(default_factory=list)  #: made by `create_parameter`, in order
     replaced: list[Replaced] = field(default_factory=list)  #: layers and parameters whose name another one took
     files: Mapping[str, str] = field(default_factory=dict)  #: the model's folder: name -> text
@@ -160,9 +160,9 @@ class Run(ABC):
         """Record that executing a node fails; inside a `try` with handlers, raise it for them."""
         if self.trying:
             raise Raised(error) from None
-        told = " ".join(str(error).split())
-        told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}…"
-        return self.problem(node, f"running this fails ({type(error).__name__}: {told})")
+        message = " ".join(str(error).split())
+        message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+        return self.problem(node, f"running this fails ({type(error).__name__}: {message})")
 
     def tick(self, node: ast.AST) -> None:
         """Count a step."""
@@ -245,14 +245,14 @@ class Run(ABC):
 
     def not_read(self, weight: Weight) -> None:
         """Record that a weight was named to set something of it: the matrix of its embedding is not read."""
-        for layer in self.made:
+        for layer in self.layers:
             if isinstance(layer, Layer) and weight in layer.weights.values() and layer.whole_reads:
                 layer.whole_reads.pop()
 
     def only_named(self, node: ast.AST) -> None:
         """Record that weights named inside a call are not read there: an optimizer is told which to train."""
         path, (line, column, last, end) = self.place(node)
-        for layer in self.made:
+        for layer in self.layers:
             if isinstance(layer, Layer) and layer.whole_reads:
                 layer.whole_reads = [
                     (where, span)
@@ -325,9 +325,9 @@ _CUTS = words(
 )
 
 
-def derive(result: Value, given: Value, op: str = "") -> None:
-    """Record that the tensors in a result were computed from those in `given`."""
-    inputs = tuple(tensors_in(given))
+def derive(result: Value, arguments: Value, op: str = "") -> None:
+    """Record that the tensors in a result were computed from those in `arguments`."""
+    inputs = tuple(tensors_in(arguments))
     _extend(result, inputs)
     if op in _CUTS:
         return
@@ -339,10 +339,10 @@ def derive(result: Value, given: Value, op: str = "") -> None:
 
 def _extend(result: Value, inputs: tuple[Tensor, ...]) -> None:
     """Record what the unknown sizes of a result are, where its op has not: as those of the inputs, if all are alike."""
-    given = {one.extent or 1 for one in inputs if one.shape is None or None in one.shape}
+    extents = {one.extent or 1 for one in inputs if one.shape is None or None in one.shape}
     for leaf in tensors_in(result):
-        if leaf.extent is None and leaf.shape is not None and None in leaf.shape and given - {1}:
-            leaf.extent = given.pop() if len(given) == 1 else object()
+        if leaf.extent is None and leaf.shape is not None and None in leaf.shape and extents - {1}:
+            leaf.extent = extents.pop() if len(extents) == 1 else object()
 
 
 def reached(results: Iterable[Tensor]) -> set[int]:

@@ -131,14 +131,14 @@ class Weight(Tensor):
     attr: Value = None
     trainable: bool = True
     place: tuple[str, Span] = ("", (1, 0, 1, 0))  #: file and position where it is made
-    told: bool | None = None  #: whether it trains, where the program has set that after it was made
+    trainable_override: bool | None = None  #: whether it trains, where the program has set that after it was made
 
     @property
     def trains(self) -> bool:
         """Whether optimizers change it."""
         attr = self.attr
         left = isinstance(attr, Described) and attr.arguments.get("trainable") is False
-        return self.trainable and not left if self.told is None else self.told
+        return self.trainable and not left if self.trainable_override is None else self.trainable_override
 
 
 @dataclass(eq=False)
@@ -192,11 +192,11 @@ class Class:
     @property
     def order(self) -> list[Class]:
         """The classes of the program in which an attribute is looked for, nearest first."""
-        found = [self]
+        order = [self]
         for base in self.bases:
             if isinstance(base, Class):
-                found += [item for item in base.order if item not in found]
-        return found
+                order += [item for item in base.order if item not in order]
+        return order
 
     def derives(self, *names: str) -> bool:
         """Return whether one of the framework's classes of these dotted names is among the bases."""
@@ -213,8 +213,8 @@ class Class:
 
     def method(self, name: str, receiver: Value = None, after: Class | None = None) -> Function | None:
         """Return a method as a function that is perhaps bound to an object, as `find` finds it."""
-        found = self.find(name, after)
-        return None if found is None else Function(found[0], found[1].module, found[1], receiver, found[1].closure)
+        method = self.find(name, after)
+        return None if method is None else Function(method[0], method[1].module, method[1], receiver, method[1].closure)
 
 
 def _sets(method: ast.FunctionDef) -> bool:

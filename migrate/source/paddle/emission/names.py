@@ -187,9 +187,9 @@ def _locals(node: ast.AST) -> set[str]:
     if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return set()
     spec = node.args
-    given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
+    parameters = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *filter(None, (spec.vararg, spec.kwarg))]
     body = node.body if isinstance(node.body, list) else []
-    return {one.arg for one in given} | {name for item in body for name in _stored(item)}
+    return {one.arg for one in parameters} | {name for item in body for name in _stored(item)}
 
 
 def _stored(node: ast.AST) -> Iterator[str]:

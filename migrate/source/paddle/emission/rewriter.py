@@ -201,8 +201,8 @@ class Rewriter(cst.CSTTransformer):
         assert op is not None
         if site.mixed:
             kinds = {"method": "the receiver of this method call", "operator": "an operand"}
-            told = "here is a tensor in one pass and another object in another; write it twice"
-            self.facts.refused[span] = f"{kinds.get(site.kind, 'what is used')} {told}"
+            reason = "here is a tensor in one pass and another object in another; write it twice"
+            self.facts.refused[span] = f"{kinds.get(site.kind, 'what is used')} {reason}"
         if span in self.facts.divided:
             return templates.of_helper(self.names.helper("operators.divided"), call, args)
         if not site.mixed and site.form < len(op.forms):
@@ -242,12 +242,12 @@ class Rewriter(cst.CSTTransformer):
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Refuse a name of Paddle that is still there: nothing imports it."""
         present = map(id, nodes_in(updated_node, cst.Name, cst.Attribute))
-        found = [self._left[one] for one in present if one in self._left]
+        left = [self._left[one] for one in present if one in self._left]
         starts: set[Start] = set()
-        for _, span, dotted in sorted(found, key=lambda item: -len(item[2])):  # the whole of `paddle.a.b` tells it
+        for _, span, dotted in sorted(left, key=lambda item: -len(item[2])):  # the whole of `paddle.a.b` tells it
             if span[:2] not in starts:
-                told = f"the converted code has no `{dotted}`; leave it out, or use a supported function of Paddle"
-                self.facts.refused.setdefault(span, told)
+                message = f"the converted code has no `{dotted}`; leave it out, or use a supported function of Paddle"
+                self.facts.refused.setdefault(span, message)
             starts.add(span[:2])
         return updated_node
 

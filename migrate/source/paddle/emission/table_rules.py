@@ -35,8 +35,8 @@ def check(target: str, switches: Switches) -> None:
 
 def arguments(switches: Switches) -> str:
     """Return the arguments of `nn.TableRules` that embeddings get; empty if they need none."""
-    given = {"admission": switches.admission if switches.admission > 1 else 0, "eviction": switches.eviction}
-    return ", ".join(f"{name}={value}" for name, value in given.items() if value)
+    rules = {"admission": switches.admission if switches.admission > 1 else 0, "eviction": switches.eviction}
+    return ", ".join(f"{name}={value}" for name, value in rules.items() if value)
 
 
 def words(switches: Switches) -> str:

@@ -28,7 +28,7 @@ def embeddings(program: Program) -> list[Embedding]:
     paths = {id(layer): path for path, layer in named_layers(program.model)} if program.model is not None else {}
     return [
         Embedding(paths.get(id(layer)) or _given(program, layer), layer, _reason(program, layer))
-        for layer in program.run.made
+        for layer in program.run.layers
         if isinstance(layer, Layer) and layer.name == EMBEDDING
     ]
 
@@ -80,14 +80,18 @@ _ALL_ROWS = tuple(f"paddle.optimizer.{name}" for name in ("AdamW", "RMSProp", "A
 _MOMENTUM = "paddle.optimizer.Momentum"  #: a table makes up for steps without a gradient, at one rate
 
 
-def every_row(optimizer: Value, embeddings: Iterable[Mapping[str, Value]] = ()) -> str:
+def every_row(optimizers: Value, embeddings: Iterable[Mapping[str, Value]] = ()) -> str:
     """Return why every row moves at every step, or an empty text; of embeddings, the arguments that made them."""
-    for one in optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]:
-        if isinstance(one, Described) and one.name in _ALL_ROWS:
-            return f"`{one.name.rpartition('.')[2]}` moves every row at every step"
-        if isinstance(one, Described) and one.name == _MOMENTUM and not _is_number(one.arguments.get("learning_rate")):
+    for optimizer in optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]:
+        if isinstance(optimizer, Described) and optimizer.name in _ALL_ROWS:
+            return f"`{optimizer.name.rpartition('.')[2]}` moves every row at every step"
+        if (
+            isinstance(optimizer, Described)
+            and optimizer.name == _MOMENTUM
+            and not _is_number(optimizer.arguments.get("learning_rate"))
+        ):
             return "`Momentum` moves every row at every step, by a rate that changes"
-        if isinstance(one, Described) and decays(one.arguments.get("weight_decay")):
+        if isinstance(optimizer, Described) and decays(optimizer.arguments.get("weight_decay")):
             return "the optimizer's weight decay changes every row at every step"
     for arguments in embeddings:
         attr = arguments.get("weight_attr") or arguments.get("param_attr")

@@ -50,9 +50,9 @@ def in_form(op: Op, form: Form, call: cst.Call | None, args: Sequence[cst.Arg]) 
             renames[arg.value.value] = arg.keyword.value
         else:
             fixed.append(arg)
-    given = {name for name, _ in bound}
+    bound_names = {name for name, _ in bound}
     for name in form.write:
-        if name not in given:
+        if name not in bound_names:
             fixed.append(_keyword(renames[name], cst.parse_expression(repr(op.parameters[name]))))
     return _renamed(call, _BLANK.code_for_node(target.func), bound, renames, fixed)
 
@@ -146,8 +146,8 @@ def _renamed(
 def _with_keyword(arg: cst.Arg, name: str) -> cst.Arg:
     if arg.keyword is not None:
         return arg.with_changes(keyword=cst.Name(name))
-    made = _keyword(name, arg.value)
-    return made.with_changes(comma=arg.comma, whitespace_after_arg=arg.whitespace_after_arg)
+    named = _keyword(name, arg.value)
+    return named.with_changes(comma=arg.comma, whitespace_after_arg=arg.whitespace_after_arg)
 
 
 def _with_commas(args: list[cst.Arg], dropped: cst.Arg | None) -> list[cst.Arg]:
@@ -184,9 +184,9 @@ def _filled(op: Op, form: Form, target: cst.BaseExpression, bound: list[tuple[st
         def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
             return atom(values[updated_node.value]) if updated_node.value in values else updated_node
 
-    made = target.visit(Fill())
-    assert isinstance(made, cst.BaseExpression)
-    return atom(made) if isinstance(made, cst.BinaryOperation) else made
+    expression = target.visit(Fill())
+    assert isinstance(expression, cst.BaseExpression)
+    return atom(expression) if isinstance(expression, cst.BinaryOperation) else expression
 
 
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -274,5 +274,5 @@ def part(part: cst.BaseSlice) -> cst.BaseExpression:
     if isinstance(part, cst.Index):
         return part.value
     assert isinstance(part, cst.Slice)
-    given = [part.lower, part.upper] + ([part.step] if part.step is not None else [])
-    return cst.Call(cst.Name("slice"), [cst.Arg(item if item is not None else cst.Name("None")) for item in given])
+    bounds = [part.lower, part.upper] + ([part.step] if part.step is not None else [])
+    return cst.Call(cst.Name("slice"), [cst.Arg(item if item is not None else cst.Name("None")) for item in bounds])

@@ -80,7 +80,7 @@ def _stack(bound: Arguments) -> Sublayers:
         raise Refuse("an `nn.TransformerEncoder` is supported for `nn.TransformerEncoderLayer`")
     layers = Container(first.path, first.span, kind="LayerList")
     for i in range(count):
-        layers.sublayers[str(i)] = first if i == 0 else ENCODER_LAYER.made(first.arguments)
+        layers.sublayers[str(i)] = first if i == 0 else ENCODER_LAYER.build(first.arguments)
     norm = bound["norm"]
     return {"layers": layers, **({"norm": norm} if isinstance(norm, LayerValue) else {})}
 

@@ -59,9 +59,9 @@ def _over_time(layer: Layer, positional: list[Value], keywords: Mapping[str, Val
 
 def _both_ways(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
     x, states, time = _inputs(layer, positional, keywords)
-    given = states if isinstance(states, (list, tuple)) else (None, None)
+    initial = states if isinstance(states, (list, tuple)) else (None, None)
     ends, outs = [], []
-    for name, state in zip(("cell_fw", "cell_bw"), given, strict=True):
+    for name, state in zip(("cell_fw", "cell_bw"), initial, strict=True):
         out, end = _run(layer.sublayers[name], x, state, time, caller)
         outs.append(_whole(out, x, time))
         ends.append(end)
@@ -98,10 +98,10 @@ def _whole(out: Tensor, x: Tensor, time: int) -> Tensor:
 
 def _cells(names: tuple[str, ...]) -> Callable[[Arguments], Sublayers]:
     def sublayers(bound: Arguments) -> Sublayers:
-        found = {name: bound[name] for name in names}
-        if not all(isinstance(cell, LayerValue) for cell in found.values()):
+        cells = {name: bound[name] for name in names}
+        if not all(isinstance(cell, LayerValue) for cell in cells.values()):
             raise Refuse("this layer takes cells, such as `nn.GRUCell`")
-        return found
+        return cells
 
     return sublayers
 
@@ -120,15 +120,15 @@ def _ways(bound: Arguments) -> int:
 
 def _layers(kind: str) -> Callable[[Arguments], Sublayers]:
     def sublayers(bound: Arguments) -> Sublayers:
-        found: Sublayers = {}
+        layers: Sublayers = {}
         ways, cell = _ways(bound), CELLS[kind]
         shared = {name: bound[name] for name in cell.constructor.parameters if name in bound and name != "input_size"}
         for number in range(positive(bound["num_layers"], "num_layers")):
             size = bound["hidden_size"] * ways if number else bound["input_size"]
             cells = [cell.of(size, **shared) for _ in range(ways)]
             major = bound["time_major"]
-            found[str(number)] = RNN.of(*cells, time_major=major) if ways == 1 else BIRNN.of(*cells, time_major=major)
-        return found
+            layers[str(number)] = RNN.of(*cells, time_major=major) if ways == 1 else BIRNN.of(*cells, time_major=major)
+        return layers
 
     return sublayers
 
@@ -157,14 +157,14 @@ def _names(bound: Arguments, kinds: list[str]) -> Iterator[str]:
 
 def _network(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
     x, _, time = _inputs(layer, positional, keywords)
-    given, shape = layer.arguments, x.shape or ()
-    if shape[2] not in (None, given["input_size"]):
+    arguments, shape = layer.arguments, x.shape or ()
+    if shape[2] not in (None, arguments["input_size"]):
         raise Refuse(
-            f"the input of `{layer.name}` of input_size {given['input_size']} has the shape {list(shape)}, "
+            f"the input of `{layer.name}` of input_size {arguments['input_size']} has the shape {list(shape)}, "
             "which does not fit"
         )
-    ways, hidden = _ways(given), given["hidden_size"]
-    ends = (given["num_layers"] * ways, shape[1 - time], hidden)
+    ways, hidden = _ways(arguments), arguments["hidden_size"]
+    ends = (arguments["num_layers"] * ways, shape[1 - time], hidden)
     out = Tensor((*shape[:2], ways * hidden), x.dtype)
     pair = layer.name.endswith("LSTM")
     return out, (Tensor(ends, x.dtype), Tensor(ends, x.dtype)) if pair else Tensor(ends, x.dtype)

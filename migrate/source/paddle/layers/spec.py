@@ -41,7 +41,7 @@ class LayerSpec:
         """Return the constructor's arguments; raises `Refuse`."""
         return self.constructor.bind(positional, keywords)
 
-    def made(self, arguments: Arguments, path: str = "", span: tuple[int, int, int, int] = (1, 0, 1, 0)) -> Layer:
+    def build(self, arguments: Arguments, path: str = "", span: tuple[int, int, int, int] = (1, 0, 1, 0)) -> Layer:
         """Return a layer with its weights and sublayers; raises `Refuse`."""
         layer = Layer(path, span, name=self.name, arguments=arguments)
         layer.weights = self.weights(arguments)
@@ -51,16 +51,16 @@ class LayerSpec:
 
     def of(self, *positional: Value, **keywords: Value) -> Layer:
         """Return a layer that is a part of another; arguments as in Paddle."""
-        return self.made(self.bind(list(positional), keywords))
+        return self.build(self.bind(list(positional), keywords))
 
 
 def one_tensor(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Tensor:
     """Return the only input of a layer; raises `Refuse` if there is another."""
-    given = [*positional, *keywords.values()]
-    if len(given) != 1 or not isinstance(given[0], Tensor):
-        what = described(given[0]) if given else "nothing"
-        raise Refuse(f"the input of `{layer.name}` is {what}{', and more' if len(given) > 1 else ''}, not a tensor")
-    return given[0]
+    inputs = [*positional, *keywords.values()]
+    if len(inputs) != 1 or not isinstance(inputs[0], Tensor):
+        what = described(inputs[0]) if inputs else "nothing"
+        raise Refuse(f"the input of `{layer.name}` is {what}{', and more' if len(inputs) > 1 else ''}, not a tensor")
+    return inputs[0]
 
 
 def one_float(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Tensor:
@@ -90,10 +90,10 @@ def positive(value: Value, what: str) -> int:
 
 def weight_and_bias(bound: Arguments, shape: tuple[int, ...], bias: tuple[int, ...]) -> Weights:
     """Return the weights `weight` and `bias`, without those whose `weight_attr` or `bias_attr` is False."""
-    found = {} if bound.get("weight_attr") is False else {"weight": Weight(shape, attr=bound.get("weight_attr"))}
+    weights = {} if bound.get("weight_attr") is False else {"weight": Weight(shape, attr=bound.get("weight_attr"))}
     if bound.get("bias_attr") is not False:
-        found["bias"] = Weight(bias, attr=bound.get("bias_attr"))
-    return found
+        weights["bias"] = Weight(bias, attr=bound.get("bias_attr"))
+    return weights
 
 
 def same(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
@@ -106,8 +106,8 @@ def computes(op: Op) -> Call:
     """Return what layers without weights do: a function, with the constructor's arguments of the same names."""
 
     def call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
-        given = {name: value for name, value in layer.arguments.items() if name in op.parameters and name != "name"}
-        return op.result(op.bind(positional, {**given, **keywords}))
+        arguments = {name: value for name, value in layer.arguments.items() if name in op.parameters and name != "name"}
+        return op.result(op.bind(positional, {**arguments, **keywords}))
 
     return call
 

@@ -84,13 +84,13 @@ def _check_imports(program: Program) -> None:
     allowed = {"paddle", "numpy", *sys.stdlib_module_names}
     for node in ast.walk(program.net.tree):
         if isinstance(node, ast.ImportFrom) and any(item.name == "*" for item in node.names):
-            told = f"`from {node.module} import *` does not tell which names it binds; name them"
-            program.run.problem_in(program.net, node, told)
+            message = f"`from {node.module} import *` does not tell which names it binds; name them"
+            program.run.problem_in(program.net, node, message)
         if not isinstance(node, ast.Name) or node.id not in names or isinstance(node.ctx, ast.Store):
             continue
         if names[node.id].partition(".")[0] not in allowed:
-            told = f"`{names[node.id]}` comes from another module, which is not converted; define it in this file"
-            program.run.problem_in(program.net, node, told)
+            message = f"`{names[node.id]}` comes from another module, which is not converted; define it in this file"
+            program.run.problem_in(program.net, node, message)
 
 
 def _check_names(program: Program, taken: frozenset[str]) -> None:
@@ -111,11 +111,11 @@ def _check_names(program: Program, taken: frozenset[str]) -> None:
 
 def _check_attribute(program: Program, node: ast.Attribute) -> None:
     if node.attr == "training":
-        told = "`training` is read, but the converted module has one graph for training and evaluation; leave it out"
-        program.run.problem_in(program.net, node, told)
+        message = "`training` is read, but the converted module has one graph for training and evaluation; leave it out"
+        program.run.problem_in(program.net, node, message)
     if isinstance(node.ctx, ast.Store) and node.attr in RESERVED_ATTRIBUTES:
-        told = f"the name `{node.attr}` is used by the converted layers; rename it"
-        program.run.problem_in(program.net, node, told)
+        message = f"the name `{node.attr}` is used by the converted layers; rename it"
+        program.run.problem_in(program.net, node, message)
 
 
 def _check_members(program: Program, node: ast.ClassDef) -> None:
@@ -125,13 +125,13 @@ def _check_members(program: Program, node: ast.ClassDef) -> None:
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         names += [item.name] if isinstance(item, ast.FunctionDef) else []
         for name in names:
-            told = ""
+            message = ""
             if name in RESERVED_ATTRIBUTES or name == "add_sublayer":
-                told = f"the name `{name}` is used by the converted layers; rename it"
+                message = f"the name `{name}` is used by the converted layers; rename it"
             elif name.startswith("__") and name.endswith("__") and name not in _PLAIN_DUNDERS:
-                told = f"the special method `{name}` is not supported; remove it"
-            if told:
-                program.run.problem_in(program.net, item, told)
+                message = f"the special method `{name}` is not supported; remove it"
+            if message:
+                program.run.problem_in(program.net, item, message)
 
 
 def _bound_name(node: ast.AST) -> str:
@@ -145,8 +145,8 @@ def _bound_name(node: ast.AST) -> str:
 def _check_constructor(program: Program) -> None:
     cls, run, module = program.model.cls, program.run, program.net
     if not _NAME.fullmatch(scope_name(program.name)):
-        told = f"the class name `{program.name}` cannot be used for variable names; {_NAME_RULE}"
-        run.problem_in(module, cls.node, told)
+        message = f"the class name `{program.name}` cannot be used for variable names; {_NAME_RULE}"
+        run.problem_in(module, cls.node, message)
     own = [node for node in cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
     if not own:
         run.problem_in(module, cls.node, f"{program.name} has no constructor; add one")
@@ -154,27 +154,29 @@ def _check_constructor(program: Program) -> None:
         if not function.args.args or function.args.args[0].arg != "self":
             run.problem_in(module, function, "the first parameter of the model's constructor must be called `self`")
         if function.body[0].lineno == function.lineno:
-            told = "the body of the constructor must not be on the line of `def`; put it on lines of its own"
-            run.problem_in(module, function, told)
+            message = "the body of the constructor must not be on the line of `def`; put it on lines of its own"
+            run.problem_in(module, function, message)
         for node in ast.walk(function):
             if isinstance(node, ast.Return):
-                told = "a `return` in the model's constructor would skip code added by the conversion; remove it"
-                run.problem_in(module, node, told)
+                message = "a `return` in the model's constructor would skip code added by the conversion; remove it"
+                run.problem_in(module, node, message)
 
 
 def _check_layers(program: Program) -> None:
     """Record problems for layers that do more than compute, and for names of layers that are no names of variables."""
     paths = program.paths
-    for layer in program.run.made:
+    for layer in program.run.layers:
         if isinstance(layer, Layer) and layer.name not in _PLAIN_LAYERS:
-            told = f"`{layer.name}` is not supported in a model with a one-hot input"
-            _problem(program, layer.span, f"{told}; convert the model's folder without a schema, or leave it out")
+            message = f"`{layer.name}` is not supported in a model with a one-hot input"
+            _problem(program, layer.span, f"{message}; convert the model's folder without a schema, or leave it out")
         elif isinstance(layer, Layer) and layer.calls and id(layer) not in paths and layer.weights:
-            told = "this layer is used but not registered, so Paddle does not train it; use add_sublayer or LayerList"
-            _problem(program, layer.span, told)
+            message = (
+                "this layer is used but not registered, so Paddle does not train it; use add_sublayer or LayerList"
+            )
+            _problem(program, layer.span, message)
     for replaced in program.run.replaced:
-        told = f"two layers have the name {replaced.name!r}, and Paddle does not train the first; rename one of them"
-        _problem(program, replaced.place[1], told)
+        message = f"two layers have the name {replaced.name!r}, and Paddle does not train the first; rename one of them"
+        _problem(program, replaced.place[1], message)
     for _, layer in named_layers(program.model):
         for name in layer.sublayers:
             at = layer.sublayers[name].span
@@ -193,21 +195,21 @@ def _check_parameters(program: Program) -> None:
     """Record problems for parameters of no layer, and for those that train in a way of their own."""
     seen: set[str] = set()
     for weight in program.run.parameters:
-        told = "a parameter of `create_parameter` is not supported in a model with a one-hot input; use `nn.Linear`"
-        _problem(program, weight.place[1], told)
+        message = "a parameter of `create_parameter` is not supported in a model with a one-hot input; use `nn.Linear`"
+        _problem(program, weight.place[1], message)
     for layer in program.linears:
         for which in ("weight_attr", "bias_attr"):
-            told = _about(layer.arguments.get(which), seen)
-            if told:
-                _problem(program, layer.span, told)
+            message = _about(layer.arguments.get(which), seen)
+            if message:
+                _problem(program, layer.span, message)
         weights = layer.weights
         if "weight" not in weights:
             _problem(program, layer.span, "a `nn.Linear` without a weight is not supported")
         if layer.whole_reads:
             span = layer.whole_reads[0][1]
-            told = "reading a layer's `weight` is not supported in a model with a one-hot input; call the layer"
+            message = "reading a layer's `weight` is not supported in a model with a one-hot input; call the layer"
             if layer.whole_reads[0][0] == program.net.path:
-                _problem(program, span, told)
+                _problem(program, span, message)
 
 
 def _about(attr: Value, seen: set[str]) -> str:
@@ -225,8 +227,8 @@ def _about(attr: Value, seen: set[str]) -> str:
     for name, default in _TRAINING.items():
         value = attr.arguments.get(name, default)
         if value != default:
-            told = getattr(value, "name", repr(value))
-            return f"`{name}={told}` of `ParamAttr` changes how the parameter trains and is not converted"
+            shown = getattr(value, "name", repr(value))
+            return f"`{name}={shown}` of `ParamAttr` changes how the parameter trains and is not converted"
     label = attr.arguments.get("name")
     if label is not None and label in seen:
         return f"two parameters have the name {label!r}; use different names"
@@ -241,5 +243,5 @@ def _check_random(program: Program) -> None:
         converted = path == program.net.path or node.lineno <= span[0] <= (node.end_lineno or 0)
         name = site.op.name if site.op is not None and path in files and converted else ""
         if name in _RANDOM or "dropout" in name or name.endswith(("gumbel_softmax", "rrelu")):
-            told = f"`{name}` draws random numbers, which is not supported in a model with a one-hot input"
-            program.run.problem_at(files[path], span, told)
+            message = f"`{name}` draws random numbers, which is not supported in a model with a one-hot input"
+            program.run.problem_at(files[path], span, message)

@@ -309,8 +309,8 @@ def check_sizes(program: Program) -> None:
 
 def check_input_name(program: Program) -> None:
     name = program.schema.input.name
-    found = program.run.model_class.find("forward")
-    wanted = found[0].args.args[1].arg if found and len(found[0].args.args) > 1 else name
+    definition = program.run.model_class.find("forward")
+    wanted = definition[0].args.args[1].arg if definition and len(definition[0].args.args) > 1 else name
     if name and name != wanted:
         raise MigrateError(
             f"{program.schema.path}: `input.name` is `{name}`, but the parameter of `forward` of {program.name} is "
@@ -338,9 +338,9 @@ def check_outputs(program: Program, result: Value) -> None:
     raise Stop
 
 
-def _not_returned(program: Program, told: str) -> None:
-    found = program.run.model_class.find("forward")
-    program.run.problem_in(program.net, found[0] if found else program.run.model_class.node, told)
+def _not_returned(program: Program, message: str) -> None:
+    definition = program.run.model_class.find("forward")
+    program.run.problem_in(program.net, definition[0] if definition else program.run.model_class.node, message)
 
 
 def _check_output(program: Program, output: Tensor) -> None:

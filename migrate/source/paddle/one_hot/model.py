@@ -69,15 +69,15 @@ def is_known(value: Value) -> bool:
     return value is not None and is_plain(value)
 
 
-def _check(schema: Schema, cls: Class, names: list[str], required: list[str], given: Mapping[str, Value]) -> None:
-    for name in given:
+def _check(schema: Schema, cls: Class, names: list[str], required: list[str], arguments: Mapping[str, Value]) -> None:
+    for name in arguments:
         if name not in names:
             raise MigrateError(
                 f"{schema.path}: `model.arguments` has `{name}`, which is no parameter of {cls.name}; "
                 f"use {', '.join(names) or 'none'}"
             )
     for name in required:
-        if name not in given:
+        if name not in arguments:
             raise MigrateError(f"{schema.path}: `model.arguments` has no value for `{name}` of {cls.name}; add it")
 
 

@@ -181,10 +181,10 @@ def create_embedding_table(model: {program.name}, name: str = "embedding") -> An
 
 def _build_model(program: Program, factored: bool, nn: str) -> str:
     scope = scope_name(program.name)
-    given = "dense_feature"
+    inputs = "dense_feature"
     if factored:
-        given = f"{nn}.one_hot.Input(dense_feature, embedding)"
-    outputs = f"outputs = model({given})" if program.returns_list else f"outputs = [model({given})]"
+        inputs = f"{nn}.one_hot.Input(dense_feature, embedding)"
+    outputs = f"outputs = model({inputs})" if program.returns_list else f"outputs = [model({inputs})]"
     embedding = (
         "the rows of `sparse_keys(ids)`, summed over the features,\n            float [batch, model.emb_dim]"
         if factored

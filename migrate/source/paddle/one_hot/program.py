@@ -56,9 +56,9 @@ class Program(program.Program):
     @property
     def loss(self) -> Function:
         """`create_loss` of the trainer, or else of the schema's tasks."""
-        found = self.method("create_loss")
-        assert found is not None
-        return found
+        function = self.method("create_loss")
+        assert function is not None
+        return function
 
     @property
     def emb_dim(self) -> int:
@@ -77,7 +77,7 @@ class Program(program.Program):
     @property
     def linears(self) -> list[Layer]:
         """All `nn.Linear`, in order of creation."""
-        return [layer for layer in self.run.made if isinstance(layer, Layer) and layer.name == LINEAR.name]
+        return [layer for layer in self.run.layers if isinstance(layer, Layer) and layer.name == LINEAR.name]
 
     @property
     def input_linears(self) -> list[Layer]:
@@ -107,8 +107,8 @@ def input_expressions(program: Program) -> list[str]:
     search = _Search({id(layer) for layer in program.input_linears}, spare, program.written)
     search.visit("self", program.model)
     assert program.run.problems or not search.wanted, "a layer that reads the input is registered, or a problem"
-    program.columns = [layer for _, layers in search.found for layer in layers]
-    return [expression for expression, _ in search.found]
+    program.columns = [layer for _, layers in search.expressions for layer in layers]
+    return [expression for expression, _ in search.expressions]
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Search:
     spare: set[int]  #: ids of unused layers that may be among them
     written: frozenset[tuple[int, str]]  #: what only `forward` sets
     seen: set[int] = field(default_factory=set)
-    found: list[tuple[str, list[Layer]]] = field(default_factory=list)
+    expressions: list[tuple[str, list[Layer]]] = field(default_factory=list)
 
     def visit(self, at: str, value: Value) -> None:
         if id(value) in self.seen or not self.wanted:
@@ -128,7 +128,7 @@ class _Search:
         layer = value.stock if isinstance(value, Instance) else value
         if isinstance(layer, Layer) and id(layer) in self.wanted:
             self.wanted.discard(id(layer))
-            self.found.append((at, [layer]))
+            self.expressions.append((at, [layer]))
         elif isinstance(value, Container):
             self._items(at, value.items)
         elif isinstance(value, (list, tuple)):
@@ -149,7 +149,7 @@ class _Search:
             self.wanted -= ids
             self.spare -= ids
             self.seen |= ids
-            self.found.append((f"*{at}", items))
+            self.expressions.append((f"*{at}", items))
             return
         for index, item in enumerate(items):
             self.visit(f"{at}[{index}]", item)

@@ -50,17 +50,17 @@ class _Rewriter(Rewriter):
         self.after: dict[Span, str] = {}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        made = super().leave_Call(original_node, updated_node)
+        call = super().leave_Call(original_node, updated_node)
         if self._dotted(original_node.func) == LINEAR.name:
-            self.after[self._span(original_node)] = cst.Module([]).code_for_node(made)
-        if isinstance(self.names, OwnNames) and isinstance(made, cst.Call):
-            keywords = [arg.keyword.value for arg in made.args if arg.keyword is not None]
-            positional = sum(arg.keyword is None and not arg.star for arg in made.args)
-            name = templates.text(made.func)
+            self.after[self._span(original_node)] = cst.Module([]).code_for_node(call)
+        if isinstance(self.names, OwnNames) and isinstance(call, cst.Call):
+            keywords = [arg.keyword.value for arg in call.args if arg.keyword is not None]
+            positional = sum(arg.keyword is None and not arg.star for arg in call.args)
+            name = templates.text(call.func)
             if lacking := self.names.lacks(name, positional, keywords):
-                told = f"`{lacking}` of `{name}` cannot be written in plain TensorFlow, which this target needs"
-                self.facts.refused[self._span(original_node)] = told
-        return made
+                message = f"`{lacking}` of `{name}` cannot be written in plain TensorFlow, which this target needs"
+                self.facts.refused[self._span(original_node)] = message
+        return call
 
     def _written(self, span: Span, site: Site, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:
         try:
@@ -79,16 +79,16 @@ class _Rewriter(Rewriter):
 def loss_text(program: Program, names: Names) -> tuple[str, Rewritten]:
     """Return the text of `create_loss`, and the rewritten trainer that it is from."""
     _check_free_names(program, names)
-    made = rewritten(program, program.loss.module, names)
+    rewrite = rewritten(program, program.loss.module, names)
     node = program.loss.node
     assert isinstance(node, ast.FunctionDef)
-    function = _find(made.tree, program.loss.owner.name if program.loss.owner else "", node.name)
+    function = _find(rewrite.tree, program.loss.owner.name if program.loss.owner else "", node.name)
     parameters = function.params.with_changes(params=function.params.params[1:])
     lines = [line for line in function.leading_lines if line.comment is not None]
     plain = function.with_changes(params=parameters, leading_lines=lines)
     first, last = node.lineno, node.end_lineno or node.lineno
-    made.refused = {span: told for span, told in made.refused.items() if first <= span[0] <= last}
-    return cst.Module([plain], default_indent=made.tree.default_indent).code, made
+    rewrite.refused = {span: told for span, told in rewrite.refused.items() if first <= span[0] <= last}
+    return cst.Module([plain], default_indent=rewrite.tree.default_indent).code, rewrite
 
 
 def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
@@ -110,8 +110,8 @@ def _check_free_names(program: Program, spelled: Names) -> None:
     allowed = local | {name for name, dotted in names.items() if dotted.partition(".")[0] == "paddle"}
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load) and item.id not in allowed:
-            told = f"the loss uses `{item.id}` of {file.path}; define it in create_loss"
-            program.run.problem_in(file, item, told)
+            message = f"the loss uses `{item.id}` of {file.path}; define it in create_loss"
+            program.run.problem_in(file, item, message)
         bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
         if bound in local & (module.reserved(spelled) | names.keys()):
             program.run.problem_in(file, item, f"the name `{bound}` is used by the converted code; rename it")

@@ -91,11 +91,11 @@ def create_embedding_tables(model: {program.name}) -> list[Any]:
 
 
 def _look_up(target: Target, spelling: Spelling, features: int) -> str:
-    several, told = target.name != "runtime", ""
-    given = "tables: list[Any]" if several else "table: Any"
+    several, documented = target.name != "runtime", ""
+    parameters = "tables: list[Any]" if several else "table: Any"
     training = ", is_training: Any = True" if target.takes_is_train else ""
     if target.takes_is_train:
-        told = "\n        is_training: whether the lookup is for training; a bool, or a scalar tensor."
+        documented = "\n        is_training: whether the lookup is for training; a bool, or a scalar tensor."
     rows = f"rows = {_broken(_rows(target, spelling), 0)}"
     body = f"{rows}\nreturn tf.reduce_sum(rows, axis=1)"
     if several:
@@ -103,12 +103,12 @@ def _look_up(target: Target, spelling: Spelling, features: int) -> str:
         body += "\n    found.append(tf.reduce_sum(rows, axis=1))"
         body += "\nreturn tf.concat(found, axis=1)"
     return f'''\
-def lookup_embedding({given}, sparse_feature: tf.Tensor{training}) -> tf.Tensor:
+def lookup_embedding({parameters}, sparse_feature: tf.Tensor{training}) -> tf.Tensor:
     """Return the rows of the keys, summed over the features: `embedding` of `build_model`.
 
     Args:
         {"tables: those of `create_embedding_tables`." if several else "table: that of `create_embedding_table`."}
-        sparse_feature: ids [batch, {features}].{told}
+        sparse_feature: ids [batch, {features}].{documented}
     """
     keys = sparse_keys(sparse_feature)
 {textwrap.indent(body, "    ")}
@@ -134,8 +134,8 @@ def _broken(text: str, indent: int) -> str:
         pairs = [(_source(text, key), _source(text, value)) for key, value in zip(node.keys, node.values, strict=True)]
         return "{\n" + "".join(f"{pad}    {key}: {value},\n" for key, value in pairs) + f"{pad}}}"
     parts = [_broken(_source(text, one), indent + 4) for one in node.args]
-    for one in node.keywords:
-        parts.append(f"{one.arg}={_broken(_source(text, one.value), indent + 4)}")
+    for keyword in node.keywords:
+        parts.append(f"{keyword.arg}={_broken(_source(text, keyword.value), indent + 4)}")
     return f"{_source(text, node.func)}(\n" + "".join(f"{pad}    {part},\n" for part in parts) + f"{pad})"
 
 

@@ -23,9 +23,9 @@ class OwnNames(Names):
     def nn(self, name: str) -> str:
         """Return the spelling of a name that the class has; raises `Refuse` if it has not."""
         if name not in _members():
-            told = name.rpartition(".")[2] or name
+            short = name.rpartition(".")[2] or name
             raise Refuse(
-                f"`{told}` cannot be written in plain TensorFlow with these arguments, which this target needs"
+                f"`{short}` cannot be written in plain TensorFlow with these arguments, which this target needs"
             )
         return super().nn(name)
 

@@ -129,7 +129,7 @@ def only_classes(function: ast.AST, name: str) -> bool:
         for item in calls
         if len(item.args) < 3 and not any(keyword.arg in {"soft_label", None} for keyword in item.keywords)
     ]
-    given = [item.args[1:2] + [keyword.value for keyword in item.keywords if keyword.arg == "label"] for item in hard]
-    good = {id(value) for values in given for value in values if isinstance(value, ast.Name)}
+    labels = [item.args[1:2] + [keyword.value for keyword in item.keywords if keyword.arg == "label"] for item in hard]
+    good = {id(value) for values in labels for value in values if isinstance(value, ast.Name)}
     uses = [item for item in ast.walk(function) if isinstance(item, ast.Name) and item.id == name]
     return bool(uses) and all(id(item) in good for item in uses)

@@ -111,7 +111,7 @@ class Watched(Machine):
 
     def _begin(self) -> None:
         """Begin a pass, before which there was what is made so far."""
-        self.lasting.begin([*self.modules.values(), *self.made, *self.defaults.values()])
+        self.lasting.begin([*self.modules.values(), *self.layers, *self.defaults.values()])
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
@@ -177,14 +177,14 @@ class Watched(Machine):
 
     def blame(self, value: Value, module: Module, node: ast.AST, message: str) -> None:
         """Record a problem where a value is made; at `node` if that is not known."""
-        found = next((self.origins[id(item)] for item in _tensors(value) if id(item) in self.origins), None)
-        self.problem_in(*(found[1:] if found else (module, node)), message)
+        origin = next((self.origins[id(item)] for item in _tensors(value) if id(item) in self.origins), None)
+        self.problem_in(*(origin[1:] if origin else (module, node)), message)
 
     def _is_forward(self, callee: Value) -> bool:
         if not isinstance(callee, Function) or callee.receiver is not self.model or self.model is None:
             return False
-        found = self.model.cls.find("forward")
-        return found is not None and callee.node is found[0]
+        definition = self.model.cls.find("forward")
+        return definition is not None and callee.node is definition[0]
 
     def _arguments(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
         constructor = cls.method("__init__")
@@ -194,8 +194,8 @@ class Watched(Machine):
         names.pop(constructor.node.args.args[0].arg)
         return names
 
-    def _passed(self, node: ast.AST, given: list[Value]) -> Value:
-        self.inputs += [(value, self.frame.module, node) for value in given]
+    def _passed(self, node: ast.AST, inputs: list[Value]) -> Value:
+        self.inputs += [(value, self.frame.module, node) for value in inputs]
         outputs = [replace(item, sources=()) for item in self.listed()]
         self.outputs |= {id(item): (item, index) for index, item in enumerate(outputs)}
         return outputs if isinstance(self.returned, (list, tuple)) else outputs[0]
@@ -228,10 +228,10 @@ class Watched(Machine):
     def _optimizer(self, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Return an optimizer with its arguments by name; one at an unknown position is named by it, e.g. `#4`."""
         names = list(DESCRIBED[name].parameters) if name in DESCRIBED else ["learning_rate"]
-        given = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
-        made = Described(name, given | keywords)
-        self.optimizers[id(made)] = made, self.place(node)[1]
-        return made
+        arguments = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
+        optimizer = Described(name, arguments | keywords)
+        self.optimizers[id(optimizer)] = optimizer, self.place(node)[1]
+        return optimizer
 
 
 def _called(cls: Class) -> ast.AST:
@@ -288,17 +288,17 @@ def optimizer_of(call: tuple[Described, Span] | None, parameters: Iterable[Value
     if call is None:
         message = "`create_optimizer` does not return a single Paddle optimizer"
         return Optimizer("", {}, (message,), (line, 0, line, 0))
-    made, span = call
-    spec = DESCRIBED[made.name].parameters if made.name in DESCRIBED else {}
-    every = {**{key: default for key, default in spec.items() if key.endswith("weight_decay")}, **made.arguments}
-    given = {name: one for name, one in every.items() if name not in {"name", "parameters"} and one is not None}
-    numbers = {name: one for name, one in given.items() if isinstance(one, (bool, int, float))}
-    plain = numbers.keys() - {name for name, one in given.items() if name.endswith("weight_decay") and one}
-    beyond = [_told(name, one) for name, one in given.items() if name not in plain or name.startswith("#")]
-    trained = made.arguments.get("parameters")
+    optimizer, span = call
+    spec = DESCRIBED[optimizer.name].parameters if optimizer.name in DESCRIBED else {}
+    every = {**{key: default for key, default in spec.items() if key.endswith("weight_decay")}, **optimizer.arguments}
+    settings = {name: one for name, one in every.items() if name not in {"name", "parameters"} and one is not None}
+    numbers = {name: one for name, one in settings.items() if isinstance(one, (bool, int, float))}
+    plain = numbers.keys() - {name for name, one in settings.items() if name.endswith("weight_decay") and one}
+    beyond = [_told(name, one) for name, one in settings.items() if name not in plain or name.startswith("#")]
+    trained = optimizer.arguments.get("parameters")
     if not isinstance(trained, (list, tuple)) or {id(one) for one in trained} != {id(one) for one in parameters}:
         beyond.append("it does not train all of `parameters()`")
-    return Optimizer(made.name.removeprefix(_MODULE), numbers, tuple(beyond), span)
+    return Optimizer(optimizer.name.removeprefix(_MODULE), numbers, tuple(beyond), span)
 
 
 def _told(name: str, value: Value) -> str:

@@ -71,8 +71,8 @@ def _parted(bound: Arguments) -> Tensor:
 
 def over_last(bound: Arguments) -> Tensor:
     """A result like the input, whose last sizes are those of the normalization."""
-    x, given = same_float(bound), bound["normalized_shape"]
-    sizes = list(given) if isinstance(given, (list, tuple)) else [given]
+    x, normalized = same_float(bound), bound["normalized_shape"]
+    sizes = list(normalized) if isinstance(normalized, (list, tuple)) else [normalized]
     if x.shape is not None:
         last = x.shape[max(len(x.shape) - len(sizes), 0) :]
         if len(last) < len(sizes) or any(a not in (None, b) for a, b in zip(last, sizes, strict=True)):

@@ -63,11 +63,11 @@ def _cast(bound: Arguments) -> bool:
 
 
 def _arange(bound: Arguments) -> Tensor:
-    given = [bound[name] for name in ("start", "end", "step")]
-    floats = any(isinstance(item, float) or (isinstance(item, Tensor) and item.floating) for item in given)
-    start, end = (0, given[0]) if given[1] is None else (given[0], given[1])
-    plain = all(isinstance(item, (int, float)) for item in (start, end, given[2]))
-    size = len(np.arange(start, end, given[2])) if plain else None
+    numbers = [bound[name] for name in ("start", "end", "step")]
+    floats = any(isinstance(item, float) or (isinstance(item, Tensor) and item.floating) for item in numbers)
+    start, end = (0, numbers[0]) if numbers[1] is None else (numbers[0], numbers[1])
+    plain = all(isinstance(item, (int, float)) for item in (start, end, numbers[2]))
+    size = len(np.arange(start, end, numbers[2])) if plain else None
     return Tensor((size,), dtype_name(bound["dtype"], "float32" if floats else "int64"))
 
 

@@ -84,8 +84,8 @@ def _repeated(bound: Arguments) -> Tensor:
 
 
 def _grid(bound: Arguments) -> list[Tensor]:
-    given = bound["args"]
-    inputs = given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
+    arguments = bound["args"]
+    inputs = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)) else arguments
     shapes = [tensor(item).shape for item in inputs]
     sizes = tuple(None if shape is None else shape[0] if shape else 1 for shape in shapes)
     return [Tensor(sizes, tensor(item).dtype) for item in inputs]

@@ -69,8 +69,8 @@ def _outer(bound: Arguments) -> Tensor:
 
 
 def _addmm(bound: Arguments) -> Tensor:
-    made, added = product(bound), tensor(bound["input"])
-    return Tensor(broadcast(made.shape, added.shape), made.dtype)
+    multiplied, added = product(bound), tensor(bound["input"])
+    return Tensor(broadcast(multiplied.shape, added.shape), multiplied.dtype)
 
 
 def _einsum(bound: Arguments) -> Tensor:

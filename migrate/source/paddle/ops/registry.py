@@ -76,14 +76,14 @@ def all_ops() -> list[Op]:
 
 def method_of(receiver: Tensor, name: str) -> Op:
     """Return the op of a method of a tensor, or of NumPy's view of one; raises `Refuse` if it is not supported."""
-    found = (_ARRAY_METHODS if receiver.array else _METHODS).get(name)
-    if found is None and name.endswith("_") and name[:-1] in _METHODS:
+    method = (_ARRAY_METHODS if receiver.array else _METHODS).get(name)
+    if method is None and name.endswith("_") and name[:-1] in _METHODS:
         raise Refuse(
             f"`{name}` changes the tensor in place, which a graph cannot do; write `x = x.{name[:-1]}(...)` instead"
         )
-    if found is None:
+    if method is None:
         raise Refuse(f"the method `{name}` of a tensor is not supported")
-    return found
+    return method
 
 
 def is_method(receiver: Tensor, name: str) -> bool:

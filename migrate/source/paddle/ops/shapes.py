@@ -303,8 +303,8 @@ def list_of_one_dtype(value: Value) -> bool:
 
 def plain_dtype(bound: Arguments) -> bool:
     """Whether TensorFlow understands `dtype` as Paddle does, for which Python's `int` and `float` have 64 bits."""
-    given = bound["dtype"]
-    return given not in ("int", "float") and getattr(given, "name", "") not in ("builtins.int", "builtins.float")
+    dtype = bound["dtype"]
+    return dtype not in ("int", "float") and getattr(dtype, "name", "") not in ("builtins.int", "builtins.float")
 
 
 def both(*conditions: Callable[[Arguments], bool]) -> Callable[[Arguments], bool]:

@@ -90,11 +90,11 @@ class Op:
         """Parameter name -> default (or `REQUIRED`), in order."""
         names = [argument.arg for argument in self._signature.args]
         defaults = [ast.literal_eval(default) for default in self._signature.defaults]
-        found = dict(zip(names, [REQUIRED] * (len(names) - len(defaults)) + defaults, strict=True))
-        found |= {self.rest: ()} if self.rest else {}
+        parameters = dict(zip(names, [REQUIRED] * (len(names) - len(defaults)) + defaults, strict=True))
+        parameters |= {self.rest: ()} if self.rest else {}
         for argument, default in zip(self._signature.kwonlyargs, self._signature.kw_defaults, strict=True):
-            found[argument.arg] = REQUIRED if default is None else ast.literal_eval(default)
-        return found
+            parameters[argument.arg] = REQUIRED if default is None else ast.literal_eval(default)
+        return parameters
 
     def bind(self, positional: list[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
         """Return parameter -> value, with defaults; raises `Refuse` for arguments that the function does not have."""

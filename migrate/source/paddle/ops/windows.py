@@ -63,10 +63,10 @@ def _around(padding: Value, count: int) -> list[tuple[int, int]]:
 
 
 def _windows(free: int, stride: int, kernel: int, steps: Callable[[int, int], int]) -> int:
-    found = steps(free, stride)
-    if found < 0:
+    moves = steps(free, stride)
+    if moves < 0:
         raise Refuse(f"a window of {kernel} is larger than what it moves over")
-    return found + 1
+    return moves + 1
 
 
 def _whole(free: int, stride: int) -> int:

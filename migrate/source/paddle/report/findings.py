@@ -54,8 +54,8 @@ def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
 def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
     """Return the result for a model with unsupported constructs, those of its trainer too: the file stays."""
     ordered = sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span))
-    found = [unsupported(_beside(path, problem.path), problem) for problem in ordered]
-    return SourceResult(path, KIND, text, text, tuple(found))
+    findings = [unsupported(_beside(path, problem.path), problem) for problem in ordered]
+    return SourceResult(path, KIND, text, text, tuple(findings))
 
 
 def _beside(path: str, name: str) -> str:
@@ -64,22 +64,22 @@ def _beside(path: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def converted(program: Program, text: str, made: Rewritten) -> SourceResult:
+def converted(program: Program, text: str, rewrite: Rewritten) -> SourceResult:
     """Return the result for a converted model."""
-    layer = made.names.kept(registry.LAYER) or ""
-    found = [*_classes(program, layer), *_layers(program, made.after)]
+    layer = rewrite.names.kept(registry.LAYER) or ""
+    findings = [*_classes(program, layer), *_layers(program, rewrite.after)]
     tables: tuple[TableRecord, ...] = ()
     if program.input_linears:
         record = _table(program)
         tables = (record,)
-        found.append(_table_finding(program, record))
-    found.append(_loss(program))
-    found += _optimizer(program)
-    found += [
+        findings.append(_table_finding(program, record))
+    findings.append(_loss(program))
+    findings += _optimizer(program)
+    findings += [
         Finding("paddle-not-reached", "use", State.NOTED, _place(program, span), told)
-        for span, told in made.notes.items()
+        for span, told in rewrite.notes.items()
     ]
-    return SourceResult(program.shown, KIND, program.net.text, text, tuple(found), tables)
+    return SourceResult(program.shown, KIND, program.net.text, text, tuple(findings), tables)
 
 
 def _place(program: Program, span: Span) -> Location:
@@ -106,10 +106,10 @@ def _layers(program: Program, after: Mapping[Span, str]) -> Iterator[Finding]:
     sites: dict[Span, list[Layer]] = defaultdict(list)
     for layer in program.linears:
         sites[layer.span].append(layer)
-    for span, made in sites.items():
-        message, reason = _layer_message(made, program.paths), _layer_reason(made)
+    for span, layers in sites.items():
+        message, reason = _layer_message(layers, program.paths), _layer_reason(layers)
         texts = {"before": _source(program.net.lines, span), "after": after.get(span, "")}
-        table = "embedding" if any(layer.lookups for layer in made) else ""
+        table = "embedding" if any(layer.lookups for layer in layers) else ""
         yield applied("paddle-linear", "layer", _place(program, span), message, reason, **texts, table=table)
 
 
@@ -120,22 +120,22 @@ def _source(lines: list[str], span: Span) -> str:
     return "\n".join([lines[first - 1][start:], *lines[first : last - 1], lines[last - 1][:stop]])
 
 
-def _layer_message(made: list[Layer], paths: dict[int, str]) -> str:
-    names = [paths.get(id(layer), "?") for layer in made]
+def _layer_message(layers: list[Layer], paths: dict[int, str]) -> str:
+    names = [paths.get(id(layer), "?") for layer in layers]
     listed = f"`{names[0]}`" if len(names) == 1 else f"`{names[0]}` to `{names[-1]}` ({len(names)} layers)"
-    raw = sum(bool(layer.lookups) for layer in made)
-    unused = sum(not layer.calls for layer in made)
+    raw = sum(bool(layer.lookups) for layer in layers)
+    unused = sum(not layer.calls for layer in layers)
     if not raw:
         text = f"`nn.Linear` {listed} becomes a dense layer"
-    elif raw == len(made):
+    elif raw == len(layers):
         text = f"`nn.Linear` {listed} is split into a product of dense columns and lookups of one-hot groups"
     else:
         text = f"`nn.Linear` {listed}: {raw} of them read the input and are split"
     return text + (f"; {unused} of them are never used" if unused else "")
 
 
-def _layer_reason(made: list[Layer]) -> str:
-    if not any(layer.lookups for layer in made):
+def _layer_reason(layers: list[Layer]) -> str:
+    if not any(layer.lookups for layer in layers):
         return "kernel, bias and initial values are the same"
     return "x·W + b = dense·W_dense + the sum of the rows of W that the one-hot groups select + b"
 
@@ -176,15 +176,15 @@ def _loss(program: Program) -> Finding:
 
 def _optimizer(program: Program) -> Iterator[Finding]:
     """Yield a finding on the trainer's optimizer, because the converted module has none."""
-    made = program.trained_by
-    if made is None:
+    optimizer = program.trained_by
+    if optimizer is None:
         return
-    numbers = ", ".join(f"{name}={value!r}" for name, value in made.arguments.items())
-    told = f"`paddle.optimizer.{made.name}({numbers})`" if made.name else "`create_optimizer`"
-    beyond = "; ".join(made.beyond)
+    numbers = ", ".join(f"{name}={value!r}" for name, value in optimizer.arguments.items())
+    shown = f"`paddle.optimizer.{optimizer.name}({numbers})`" if optimizer.name else "`create_optimizer`"
+    beyond = "; ".join(optimizer.beyond)
     state, action = (State.SUGGESTED, "implement these in your training step") if beyond else (State.NOTED, "")
-    where = Location(_beside(program.shown, TRAINER), made.span[0], made.span[2], "create_optimizer")
-    message = f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else "")
+    where = Location(_beside(program.shown, TRAINER), optimizer.span[0], optimizer.span[2], "create_optimizer")
+    message = f"the trainer's optimizer {shown} is not converted" + (f": {beyond}" if beyond else "")
     reason = "the converted module has no training step, only a loss"
     yield Finding(
         "paddle-optimizer",
@@ -194,7 +194,7 @@ def _optimizer(program: Program) -> Iterator[Finding]:
         message,
         reason,
         action,
-        before=_source(program.module.lines, made.span),
+        before=_source(program.module.lines, optimizer.span),
     )
 
 
@@ -202,12 +202,12 @@ def added(result: SourceResult, target: Target, switches: Switches) -> SourceRes
     """Return a result with what its target does to the tables; as it is where the model has none."""
     if not result.tables:
         return result
-    found = list(_found(result, target, switches))
-    changes = any(one.applicability is Applicability.CHANGES_VALUES for one in found)
+    findings = list(_found(result, target, switches))
+    changes = any(one.applicability is Applicability.CHANGES_VALUES for one in findings)
     tables = result.tables
     if changes:
         tables = tuple(replace(one, applicability=Applicability.CHANGES_VALUES) for one in tables)
-    return replace(result, findings=(*result.findings, *found), tables=tables)
+    return replace(result, findings=(*result.findings, *findings), tables=tables)
 
 
 def _found(result: SourceResult, target: Target, switches: Switches) -> Iterator[Finding]:
@@ -216,13 +216,13 @@ def _found(result: SourceResult, target: Target, switches: Switches) -> Iterator
         yield _finding(where, effect.text, effect.changes_values, effect.by_hand)
     others = [law for law in result.tables[0].initializer.split("), ") if not law.startswith("Constant(")]
     if target.name == "sok" and others:
-        told = f"{target.title} draws rows from N(0, 1) or U(0, 1) alone, not from {', '.join(others)}"
-        yield _finding(where, told, True, "set the rows of known ids with `sok.assign` before training")
+        message = f"{target.title} draws rows from N(0, 1) or U(0, 1) alone, not from {', '.join(others)}"
+        yield _finding(where, message, True, "set the rows of known ids with `sok.assign` before training")
     if target.name == "deeprec" and others:
-        told = (
+        message = (
             f"{target.title} gives new ids the rows of a matrix in turn, so that a run draws other rows than the model"
         )
-        yield _finding(where, told, True, "")
+        yield _finding(where, message, True, "")
     if target.unseen:
         yield _finding(where, target.unseen, False, "")
     for hook in target.hooks(switches):

@@ -121,25 +121,27 @@ def converted(
     if is_reader:
         home = "data" if program.path == TRAINER else "static"
         message = f"the reader's base class is that of `runtime.nn.{home}`; its samples are unchanged"
-        found = [applied("paddle-reader", "file", file.whole, message)]
-        return SourceResult(path, KIND, text, new, tuple(found))
+        findings = [applied("paddle-reader", "file", file.whole, message)]
+        return SourceResult(path, KIND, text, new, tuple(findings))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
     freed = given_up(program, unbucket)
-    found = [*_classes(path, module, program), *(_embedding(path, one, switches, freed) for one in tables)]
+    findings = [*_classes(path, module, program), *(_embedding(path, one, switches, freed) for one in tables)]
     kept = [_kept(path, one) for one in tables if _is_kept(one, unbucket, freed)]
-    found += kept + (_without_effect(path, program, switches) if name == program.path else [])
-    found += _trainer(path, module, program) if name == program.path else []
-    found += [_not_evaluated(file, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
-    found += _rows_tables(path, name, program)
-    found += _server(path, program, config) if name == STATIC else []
-    found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
-    found += [
+    findings += kept + (_without_effect(path, program, switches) if name == program.path else [])
+    findings += _trainer(path, module, program) if name == program.path else []
+    findings += [
+        _not_evaluated(file, problem, program.path) for problem in program.evaluation[:1] if name == program.path
+    ]
+    findings += _rows_tables(path, name, program)
+    findings += _server(path, program, config) if name == STATIC else []
+    findings += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
+    findings += [
         Finding("paddle-not-reached", "use", State.NOTED, _at(path, span), told) for span, told in written.notes.items()
     ]
     records = [_record(path, one, program, switches, freed) for one in tables if not one.dense]
     records += _rows_records(path, name, program, _short(program.optimizer))
-    return SourceResult(path, KIND, text, new, tuple(found), tuple(records))
+    return SourceResult(path, KIND, text, new, tuple(findings), tuple(records))
 
 
 def applied(rule: str, subject: str, where: Location, message: str, reason: str = "", **shown: Any) -> Finding:
@@ -159,13 +161,13 @@ def _at(path: str, span: Span, scope: str = "") -> Location:
 
 
 def _classes(path: str, module: Module, program: Program) -> list[Finding]:
-    found = []
-    made = {id(layer.cls) for layer in program.run.made if isinstance(layer, Instance)}
+    findings = []
+    built = {id(layer.cls) for layer in program.run.layers if isinstance(layer, Instance)}
     for value in module.names.values():
-        if isinstance(value, Class) and value.module is module and id(value) in made and value.derives(registry.LAYER):
+        if isinstance(value, Class) and value.module is module and id(value) in built and value.derives(registry.LAYER):
             where = _at(path, module.span(value.node), value.name)
-            found.append(applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
-    return found
+            findings.append(applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
+    return findings
 
 
 def _without_effect(path: str, program: Program, switches: Switches) -> list[Finding]:
@@ -190,35 +192,35 @@ def _kept(path: str, embedding: Embedding) -> Finding:
     return Finding("paddle-embedding", "table", State.NOTED, _at(path, embedding.layer.span), *texts)
 
 
-def _embedding(path: str, one: Embedding, switches: Switches, freed: Container[Place]) -> Finding:
-    rows, dim = one.layer.weights["weight"].shape or (None, None)
-    name = one.path or "an embedding that no layer holds"
-    where = _at(path, one.layer.span)
-    if one.dense:
-        message = f"`{name}` [{rows}, {dim}] stays a dense variable, because {one.dense}"
+def _embedding(path: str, embedding: Embedding, switches: Switches, freed: Container[Place]) -> Finding:
+    rows, dim = embedding.layer.weights["weight"].shape or (None, None)
+    name = embedding.path or "an embedding that no layer holds"
+    where = _at(path, embedding.layer.span)
+    if embedding.dense:
+        message = f"`{name}` [{rows}, {dim}] stays a dense variable, because {embedding.dense}"
         return Finding("paddle-embedding", "layer", State.NOTED, where, message)
     message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
-    found = applied("paddle-embedding", "table", where, message, table=name)
+    finding = applied("paddle-embedding", "table", where, message, table=name)
     rules = "; ".join(
         filter(
             None,
             [
                 table_rules.words(switches),
-                "each id has a row of its own, in place of its bucket's" * _is_freed(one, freed),
+                "each id has a row of its own, in place of its bucket's" * _is_freed(embedding, freed),
             ],
         )
     )
     if not rules:
-        return found
-    return replace(found, message=f"{message}; {rules}", applicability=Applicability.CHANGES_VALUES)
+        return finding
+    return replace(finding, message=f"{message}; {rules}", applicability=Applicability.CHANGES_VALUES)
 
 
-def _record(path: str, one: Embedding, program: Program, switches: Switches, freed: Container[Place]) -> TableRecord:
-    rows, dim = one.layer.weights["weight"].shape or ("", "")
-    is_freed = _is_freed(one, freed)
+def _record(path: str, table: Embedding, program: Program, switches: Switches, freed: Container[Place]) -> TableRecord:
+    rows, dim = table.layer.weights["weight"].shape or ("", "")
+    is_freed = _is_freed(table, freed)
     is_other = is_freed or bool(table_rules.words(switches))
-    start = initializer_text(one.layer.arguments.get("weight_attr"))
-    record = table_record(one.path or "embedding", _at(path, one.layer.span), rows, dim, start)
+    start = initializer_text(table.layer.arguments.get("weight_attr"))
+    record = table_record(table.path or "embedding", _at(path, table.layer.span), rows, dim, start)
     record = replace(record, optimizer=_short(program.optimizer))
     record = replace(record, growth="free", base_buckets=str(rows)) if is_freed else record
     return replace(record, applicability=Applicability.CHANGES_VALUES) if is_other else record
@@ -230,8 +232,10 @@ def initializer_text(value: Value) -> str:
         value = value.arguments.get("initializer")
     if not isinstance(value, Described):
         return "XavierUniform()"
-    given = ", ".join(f"{key}={item!r}" for key, item in value.arguments.items() if key != "name" and item is not None)
-    return f"{_short(value)}({given})"
+    arguments = ", ".join(
+        f"{key}={item!r}" for key, item in value.arguments.items() if key != "name" and item is not None
+    )
+    return f"{_short(value)}({arguments})"
 
 
 def _short(value: Value) -> str:
@@ -242,7 +246,7 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
     cls = program.trainer.cls if program.trainer is not None else None
     if cls is None:
         return []
-    found = []
+    findings = []
     messages = {
         "create_feeds": "the batch's tensors are those of a `tf.data` pipeline",
         "create_loss": "the loss computes what Paddle's does",
@@ -252,8 +256,8 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
         method = cls.find(name)
         if method is not None:
             rule = {"create_loss": "paddle-loss", "create_optimizer": "paddle-optimizer"}.get(name, "paddle-trainer")
-            found.append(applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
-    return found
+            findings.append(applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
+    return findings
 
 
 def _not_evaluated(file: File, problem: Problem, trainer: str) -> Finding:
@@ -279,22 +283,22 @@ def _rows_tables(path: str, name: str, program: Program) -> Iterator[Finding]:
         name: its name in the model's folder.
         program: the executed static model.
     """
-    for one in _places(program, name):
-        rows, dim = one.arguments["size"]
-        table = one.name or "a table of its own"
+    for lookup in _places(program, name):
+        rows, dim = lookup.arguments["size"]
+        table = lookup.name or "a table of its own"
         message = f"`{table}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows"
-        applied = {"applicability": Applicability.EXACT, "table": one.name}
-        yield Finding("paddle-embedding", "table", State.APPLIED, _at(path, one.place[1]), message, **applied)
-        entry = one.arguments.get("entry")
+        applied = {"applicability": Applicability.EXACT, "table": lookup.name}
+        yield Finding("paddle-embedding", "table", State.APPLIED, _at(path, lookup.place[1]), message, **applied)
+        entry = lookup.arguments.get("entry")
         if isinstance(entry, Described):
-            yield _entry(path, one, entry)
+            yield _entry(path, lookup, entry)
 
 
-def _entry(path: str, one: Any, entry: Described) -> Finding:
+def _entry(path: str, lookup: Any, entry: Described) -> Finding:
     if entry.name.endswith("CountFilterEntry"):
         count = entry.arguments["count_filter"]
         message = f"an id gets a row at its {count}. occurrence, as with Paddle's servers; until then it reads zeros"
-        return Finding("paddle-entry", "table", State.APPLIED, _at(path, one.place[1]), message, table=one.name)
+        return Finding("paddle-entry", "table", State.APPLIED, _at(path, lookup.place[1]), message, table=lookup.name)
     if entry.name.endswith("ProbabilityEntry"):
         chance = entry.arguments["probability"]
         message = f"an id gets a row at each occurrence with probability {chance}; until then it reads zeros"
@@ -302,14 +306,14 @@ def _entry(path: str, one: Any, entry: Described) -> Finding:
             "which occurrence it is follows from the table's seed and the id, where Paddle's servers draw a "
             "random number"
         )
-        shown = (_at(path, one.place[1]), message, reason, "", Applicability.CHANGES_VALUES)
-        return Finding("paddle-entry", "table", State.APPLIED, *shown, table=one.name)
+        shown = (_at(path, lookup.place[1]), message, reason, "", Applicability.CHANGES_VALUES)
+        return Finding("paddle-entry", "table", State.APPLIED, *shown, table=lookup.name)
     texts = (
         "`ShowClickEntry` has no effect: every id gets a row, and its shows and clicks are not kept",
         "Paddle's servers drop rows with few shows and clicks; tables count occurrences only",
         "to admit ids by their count, give `paddle.distributed.CountFilterEntry(n)` instead",
     )
-    return Finding("paddle-entry", "table", State.SUGGESTED, _at(path, one.place[1]), *texts, table=one.name)
+    return Finding("paddle-entry", "table", State.SUGGESTED, _at(path, lookup.place[1]), *texts, table=lookup.name)
 
 
 def _server(path: str, program: Program, settings: dict[str, Value]) -> Iterator[Finding]:
@@ -323,10 +327,12 @@ def _server(path: str, program: Program, settings: dict[str, Value]) -> Iterator
 
 def _rows_records(path: str, name: str, program: Program, optimizer: str) -> Iterator[TableRecord]:
     """Yield each table that a file makes, once."""
-    for one in {one.name or one.place: one for one in reversed(list(_places(program, name)))}.values():
-        rows, dim = one.arguments["size"]
-        start = initializer_text(one.arguments["param_attr"])
-        yield table_record(one.name or "embedding", _at(path, one.place[1]), rows, dim, start, optimizer=optimizer)
+    for lookup in {one.name or one.place: one for one in reversed(list(_places(program, name)))}.values():
+        rows, dim = lookup.arguments["size"]
+        start = initializer_text(lookup.arguments["param_attr"])
+        yield table_record(
+            lookup.name or "embedding", _at(path, lookup.place[1]), rows, dim, start, optimizer=optimizer
+        )
 
 
 def _places(program: Program, name: str) -> Iterable[Any]:

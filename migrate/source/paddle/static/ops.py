@@ -62,12 +62,12 @@ def _cvm(bound: Arguments) -> Tensor:
 
 
 def _data_norm(bound: Arguments) -> Tensor:
-    x, given = tensor(bound["input"]), bound["param_attr"]
+    x, attr = tensor(bound["input"]), bound["param_attr"]
     if x.shape is None or len(x.shape) != 2 or x.shape[1] is None or x.dtype != "float32":
         raise Refuse("the input of `data_norm` is not float32 [n, d] with a known d")
     if bound["slot_dim"] > 0 or bound["sync_stats"]:
         raise Refuse("`slot_dim` and `sync_stats` of `data_norm` are not supported")
-    if bound["act"] not in (None, "relu", "sigmoid", "tanh") or not (given is None or isinstance(given, Mapping)):
+    if bound["act"] not in (None, "relu", "sigmoid", "tanh") or not (attr is None or isinstance(attr, Mapping)):
         raise Refuse("this `act` or `param_attr` of `data_norm` is not supported")
     return Tensor(x.shape, x.dtype)
 

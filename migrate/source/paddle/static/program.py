@@ -46,8 +46,8 @@ class Lookup:
     def name(self) -> str:
         """The name of the table; empty if it has none of its own."""
         attr = self.arguments["param_attr"]
-        found = attr.arguments.get("name") if isinstance(attr, Described) else attr
-        return found if isinstance(found, str) else ""
+        name = attr.arguments.get("name") if isinstance(attr, Described) else attr
+        return name if isinstance(name, str) else ""
 
 
 @dataclass
@@ -83,8 +83,8 @@ class StaticMachine(Machine):
         """Call any value; `minimize` returns nothing that a program uses."""
         if isinstance(callee, Method) and callee.name == "minimize" and isinstance(callee.receiver, Described):
             self.record_plain(node)
-            given = [*positional, *keywords.values()]
-            if len(given) != 1 or not isinstance(given[0], Tensor):
+            arguments = [*positional, *keywords.values()]
+            if len(arguments) != 1 or not isinstance(arguments[0], Tensor):
                 raise Refuse("`minimize` with more than the loss is not supported")
             if callee.receiver.arguments.get("parameters") is None:
                 self.minimized = callee.receiver
@@ -133,13 +133,13 @@ def _execute(program: Program, run: StaticMachine, config: dict[str, Value]) -> 
         run.problem(cls.node, "`create_optimizer` must call `minimize` of an optimizer")
     program.complete = True
     if not run.problems and cls.find("infer_net") is not None:
-        trained, made = run.recorded(), list(run.made)
+        trained, layers = run.recorded(), list(run.layers)
         with contextlib.suppress(Stop):
             method("infer_net", [Tensor(one.shape, one.dtype, fed=True, lod=one.lod) for one in feeds])
         if run.problems:
             program.evaluation = list(run.problems.values())
             run.restore(trained)
-        run.made = made  # evaluation makes the same once more
+        run.layers = layers  # evaluation makes the same once more
 
 
 def take_in(program: Program, static: Program) -> str:
@@ -186,6 +186,6 @@ def _conflict(program: Program, static: Program) -> Place | None:
     return None
 
 
-def _covers(one: Place, place: Place) -> bool:
-    (first, start, last, end), (line, column, to, stop) = one[1], place[1]
-    return one[0] == place[0] and (first, start) <= (line, column) and (to, stop) <= (last, end)
+def _covers(whole: Place, place: Place) -> bool:
+    (first, start, last, end), (line, column, to, stop) = whole[1], place[1]
+    return whole[0] == place[0] and (first, start) <= (line, column) and (to, stop) <= (last, end)

@@ -113,9 +113,9 @@ def is_none(arg: cst.Arg | None) -> bool:
     return arg is None or (isinstance(arg.value, cst.Name) and arg.value.value == "None")
 
 
-def dropped(given: Mapping[str, cst.Arg], carried: Collection[str]) -> tuple[str, ...]:
+def dropped(arguments: Mapping[str, cst.Arg], carried: Collection[str]) -> tuple[str, ...]:
     """Return the names of arguments that are given, are not None, and are not in `carried`."""
-    return tuple(name for name, arg in given.items() if name not in carried and not is_none(arg))
+    return tuple(name for name, arg in arguments.items() if name not in carried and not is_none(arg))
 
 
 def without(names: Collection[str], whose: str = "a table") -> str:

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 from libcst.metadata import Assignment, Scope
 
-from migrate.source.flow import ValueFlow, given, stores
+from migrate.source.flow import ValueFlow, assigned, stores
 from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
 
@@ -112,7 +112,7 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
         return None
     if tree.is_target(node):
         return assigned_value(tree, node) if is_fixed(tree, node) else None
-    return given(analysed(tree), node) if _is_assigned(tree, node) else None
+    return assigned(analysed(tree), node) if _is_assigned(tree, node) else None
 
 
 def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:

@@ -91,23 +91,23 @@ class Initializers:
         self.tree = names.tree
 
     def object(
-        self, node: cst.BaseExpression, shape: Shape, found: cst.BaseExpression, *, only_reads: bool = False
+        self, node: cst.BaseExpression, shape: Shape, definition: cst.BaseExpression, *, only_reads: bool = False
     ) -> Initializer | None:
         """Return the initializer of a table for an initializer object or class, or None if it cannot be converted.
 
-        `node` is the expression at the creation, `found` the expression that defines it. If `node` is replaced by other
-        text, it is no longer evaluated: a name, or a call that `only_reads`, may go.
+        `node` is the expression at the creation, `definition` the expression that defines it. If `node` is replaced by
+        other text, it is no longer evaluated: a name, or a call that `only_reads`, may go.
         """
-        here = resolve(self.tree, node) is found
+        here = resolve(self.tree, node) is definition
         may_go = here or only_reads or isinstance(node, cst.Name)
-        if name := self.names.of(found):
+        if name := self.names.of(definition):
             return self._class(name, node, shape, may_go)
-        if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):
+        if not isinstance(definition, cst.Call) or not (name := self.names.of(definition.func)):
             return None
         if name in ROWWISE:
-            return Initializer(self.tree.source(node), distribution=name) if self._rowwise(name, found) else None
-        fan, seed = self._fan(name, found)
-        stays = fan is not None or (name in VARIANCE_SCALING and bind(found, SCALING) is not None)
+            return Initializer(self.tree.source(node), distribution=name) if self._rowwise(name, definition) else None
+        fan, seed = self._fan(name, definition)
+        stays = fan is not None or (name in VARIANCE_SCALING and bind(definition, SCALING) is not None)
         if stays and self._stays(name, shape):
             return Initializer(self.tree.source(node), OLD_FAN, name)
         if fan is None or not may_go or (seed and not seed.isdigit() and not here):

@@ -65,8 +65,8 @@ def known_number(file: File, node: cst.BaseExpression) -> cst.BaseExpression | N
     None as a size is ignored: it makes the creation of the variable fail.
     """
     values = [value for value in file.names.flow.values(node) if not is_none_value(value)]
-    made = values[0].node if len(values) == 1 and isinstance(values[0], Constant) else None
-    return made if isinstance(made, cst.BaseExpression) and number(made) is not None else None
+    size = values[0].node if len(values) == 1 and isinstance(values[0], Constant) else None
+    return size if isinstance(size, cst.BaseExpression) and number(size) is not None else None
 
 
 def is_int64(file: File, node: cst.BaseExpression) -> bool:

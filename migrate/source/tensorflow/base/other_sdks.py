@@ -33,8 +33,8 @@ class Sdk:
         """Text that uses its modules or symbols; a comment, or an import in a block or of a symbol, does not match."""
         modules = "|".join(map(re.escape, self.modules))
         symbols = "|".join(map(re.escape, sorted(self.symbols)))
-        found = rf"^(?:import|from)[ \t]+(?:{modules})\b"
-        return re.compile(found + (rf"|^[^#\n\"']*\.(?:{symbols})\b" if symbols else ""), re.MULTILINE)
+        statement = rf"^(?:import|from)[ \t]+(?:{modules})\b"
+        return re.compile(statement + (rf"|^[^#\n\"']*\.(?:{symbols})\b" if symbols else ""), re.MULTILINE)
 
 
 RULE = "tf-other-sdk"

@@ -153,12 +153,12 @@ class TfNames:
         They are in source order. Names of parameters, keywords and definitions are excluded.
         """
         aliases = self.tree.aliases | self._aliases
-        found: list[cst.Name | cst.Attribute] = []
+        mentions: list[cst.Name | cst.Attribute] = []
         for name, uses in self.tree.names.items():
-            found += [use for use in uses if self._stands_alone(use)] if word(name) or name in aliases else []
+            mentions += [use for use in uses if self._stands_alone(use)] if word(name) or name in aliases else []
         for name, attributes in self.tree.attributes.items():
-            found += attributes if word(name) else []
-        return sorted(found, key=lambda node: self.tree.span(node)[0])
+            mentions += attributes if word(name) else []
+        return sorted(mentions, key=lambda node: self.tree.span(node)[0])
 
     def _stands_alone(self, use: cst.Name) -> bool:
         """True for a name that is read, rather than a part of a longer name, a keyword or a definition."""

@@ -27,7 +27,7 @@ def keep_tables(file: File, tables: Iterable[Table]) -> None:
 
 def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], blockers: list[Blocker]) -> None:
     """Add a note to `blockers` if the user excludes one of these nodes, each given with its rule."""
-    kept = [found for node, rule in uses if (found := _at_comment(file, label, node, rule)) is not None]
+    kept = [note for node, rule in uses if (note := _at_comment(file, label, node, rule)) is not None]
     if kept:
         # Other blockers do not matter to a user who excludes the table.
         blockers[:] = kept[:1]

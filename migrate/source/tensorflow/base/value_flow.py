@@ -95,8 +95,8 @@ def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressi
         if isinstance(value.node, cst.AugAssign):
             operands += [value.node.target, value.node.value]
         elif not isinstance(value, Constant) and _is_written(file, value.node):
-            made = cast(cst.BaseExpression, value.node)
-            operands += [made] if made is not node else parts_of(made)
+            expression = cast(cst.BaseExpression, value.node)
+            operands += [expression] if expression is not node else parts_of(expression)
     for call in partials(file, node.func) if isinstance(node, cst.Call) else ():
         operands += [arg.value for arg in call.args[1:]]
     return operands

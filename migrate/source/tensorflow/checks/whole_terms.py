@@ -64,6 +64,6 @@ def _why_not(file: File, training: Training, table: Table) -> str:
     return ""
 
 
-def _same_run(file: File, one: Step, other: Step) -> bool:
+def _same_run(file: File, step: Step, other: Step) -> bool:
     """True if one program may take both steps."""
-    return owner(file, one.call) is owner(file, other.call) and not exclusive(file, one.call, other.call)
+    return owner(file, step.call) is owner(file, other.call) and not exclusive(file, step.call, other.call)

@@ -110,9 +110,9 @@ class Planner(AroundEditing):
     def _take(self, changes: Iterable[CodeChange]) -> None:
         """Carry out changes that take the code in them along, from inside out; those of one node once."""
         mine = {id(one.node): one for one in changes if self._is_mine(one.node)}
-        for one in sorted(mine.values(), key=lambda one: len(self.tree.source(one.node))):
-            assert one.takes is not None
-            self._change(one.node, one.text(self.fresh, (self._moved(one.takes),)))
+        for change in sorted(mine.values(), key=lambda candidate: len(self.tree.source(candidate.node))):
+            assert change.takes is not None
+            self._change(change.node, change.text(self.fresh, (self._moved(change.takes),)))
 
     def _change(self, node: cst.CSTNode, text: str) -> None:
         """Replace the text of a node; a statement with an empty text is removed, but not its comments."""

@@ -62,12 +62,12 @@ class StepEditing(Editing):
         tree = self.tree
         dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
         both = self._variables(dense_vars, sparse_vars, step)
-        dense, sparse, made = self._optimizers(step)
-        lines = list(made)
+        dense, sparse, optimizer_lines = self._optimizers(step)
+        lines = list(optimizer_lines)
         if step.is_minimize:
             grads = self._local("grads", step)
             pairs = self._computed(step.arguments, dense, f"{dense_vars} + {sparse_vars}")
-            lines = [*both, *made, f"{grads} = {pairs}"]
+            lines = [*both, *optimizer_lines, f"{grads} = {pairs}"]
         else:
             for number, source in enumerate(step.sources):
                 self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else [])
@@ -147,8 +147,8 @@ class StepEditing(Editing):
                 dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
                 self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
-        for given in self._wholes(step):  # lists of all variables do not contain tables
-            self.plan.edits.append(Edit(*self.tree.outer_span(given.value), "None"))
+        for var_list in self._wholes(step):  # lists of all variables do not contain tables
+            self.plan.edits.append(Edit(*self.tree.outer_span(var_list.value), "None"))
         inline = step.optimizer.inline
         self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
 
@@ -157,8 +157,8 @@ class StepEditing(Editing):
         if any(_is_list(one) for one in step.sources):
             return []
         calls = [bind(one, COMPUTE) or {} for one in step.sources if isinstance(one, cst.Call)]
-        given = [step.arguments] if step.is_minimize else calls
-        return [one["var_list"] for one in given if "var_list" in one]
+        arguments = [step.arguments] if step.is_minimize else calls
+        return [one["var_list"] for one in arguments if "var_list" in one]
 
     def _global_step(self, step: Step) -> list[str]:
         counter = step.arguments.get("global_step")

@@ -75,14 +75,14 @@ def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
         is_read(file.tree, use) and id(use) not in moved and not _imported(file, use) for use in file.tree.names[name]
     ):
         return None
-    found = [
+    aliases = [
         alias
         for statement in file.tree.imports
         if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar)
         for alias in statement.names
         if _local(alias) == name
     ]
-    return found[0] if len(found) == 1 and _at_top(file, found[0]) else None
+    return aliases[0] if len(aliases) == 1 and _at_top(file, aliases[0]) else None
 
 
 def _imported(file: File, use: cst.Name) -> bool:
@@ -243,13 +243,13 @@ def _part(home: File, assume: Assume, file: File, own: Collection[str] | None = 
     return LayerPart(edits, elsewhere, findings, records, home.comments)
 
 
-def _add(parts: Mapping[str, LayerPart], path: str, found: LayerPart) -> None:
+def _add(parts: Mapping[str, LayerPart], path: str, part: LayerPart) -> None:
     """Add the verdicts on the layers of a file, and the findings to the files that they are in."""
-    for where, edit in (*((path, edit) for edit in found.edits), *found.elsewhere):
+    for where, edit in (*((path, edit) for edit in part.edits), *part.elsewhere):
         edits = parts[where].edits
         edits += [edit] if where == path or edit not in edits else []
-    parts[path].records += found.records
-    for each in found.findings:
+    parts[path].records += part.records
+    for each in part.findings:
         said = parts[each.location.path].findings
         said += [each] if each not in said else []
 

@@ -131,7 +131,7 @@ def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = (
 @cached_list
 def _class_uses(file: File) -> Iterator[Blocker]:
     """Block code that compares or passes on the class of the layers, which a table changes."""
-    for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
+    for use, _ in flow_of(file).where(lambda value: isinstance(value, Symbol) and symbol_of(value) == SYMBOL):
         around = file.tree.parent(use)
         inherits = isinstance(around, cst.Arg) and isinstance(file.tree.parent(around), cst.ClassDef)
         makes = file.tree.call_of(use) is not None and file.names.of(use) == SYMBOL

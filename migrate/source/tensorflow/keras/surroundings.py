@@ -142,9 +142,9 @@ _PIECES = (cst.SimpleString, cst.Name, cst.Attribute)
 
 def texts_of(file: File, node: cst.BaseExpression) -> Iterator[str]:
     """Yield the strings of which a path is composed."""
-    for one in reached(node, lambda one: [*nodes_in(one, *_PIECES), *makers(file, one)]):
-        yield from (part.value for part in nodes_in(one, cst.FormattedStringText))
-        yield string(one) or ""
+    for piece in reached(node, lambda expression: [*nodes_in(expression, *_PIECES), *makers(file, expression)]):
+        yield from (part.value for part in nodes_in(piece, cst.FormattedStringText))
+        yield string(piece) or ""
 
 
 def _copied(file: File, layers: Sequence[Layer]) -> Iterator[Blocker]:

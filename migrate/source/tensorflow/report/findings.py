@@ -98,14 +98,14 @@ class _Reporter:
                 yield of_blocker(self.file, blocker)
             else:
                 alike.setdefault((blocker.rule, blocker.reason), []).append(blocker)
-        for found in alike.values():
-            found.sort(key=self._place)
-            if len(found) <= MANY:
-                yield from (of_blocker(self.file, blocker) for blocker in found)
+        for group in alike.values():
+            group.sort(key=self._place)
+            if len(group) <= MANY:
+                yield from (of_blocker(self.file, blocker) for blocker in group)
             else:
-                first = of_blocker(self.file, found[0])
-                path, line = self._place(found[1])
-                more = f"the same holds for {len(found) - 1} more statements, the next at {path}:{line}"
+                first = of_blocker(self.file, group[0])
+                path, line = self._place(group[1])
+                more = f"the same holds for {len(group) - 1} more statements, the next at {path}:{line}"
                 yield replace(first, reason="; ".join(filter(None, [first.reason, more])))
 
     def _place(self, blocker: Blocker) -> tuple[str, int]:

@@ -45,7 +45,7 @@ class AlreadyConverted(CheckRule):
         ),
         Refusal(
             "makes-tables",
-            "this file already creates tables, by `{made}`",
+            "this file already creates tables, by `{call}`",
             "its tables were created by hand or by an earlier conversion",
             "convert the original file again, or convert the rest by hand",
         ),
@@ -85,7 +85,7 @@ class AlreadyConverted(CheckRule):
         function = next((name for name in called if name in makers), None)
         if function is not None:
             shown = "create_table" if function == "sparse_lookup" else function
-            yield blocker(file.tree.module, self.id, "makes-tables", made=shown)
+            yield blocker(file.tree.module, self.id, "makes-tables", call=shown)
 
     def _other_runtime(self, file: File) -> Iterator[Blocker]:
         """Yield blockers for a user's module named `runtime`: one of the two modules would hide the other."""

@@ -94,10 +94,10 @@ class ReadByName(CheckRule):
             name = variable_name(file, table)
             for node, shown in reads:
                 if file.tree.related(node, table.creation.call):
-                    found = _of_variable(file, name, node, shown) or (
+                    blocked = _of_variable(file, name, node, shown) or (
                         None if _reads(file, shown, OF_FILES) else _of_lookup(file, table, node, shown)
                     )
-                    table.blockers += [found] if found is not None else []
+                    table.blockers += [blocked] if blocked is not None else []
 
 
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
@@ -116,17 +116,17 @@ def _reads(file: File, node: cst.BaseExpression, methods: set[str]) -> bool:
 
 def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
     """Block a table when the result of a lookup is read by the name of an operation inside the lookup."""
-    given, text = string(node), file.tree.excerpt(shown)
-    computed = pattern(file, node) if given is None else ""
+    constant, text = string(node), file.tree.excerpt(shown)
+    computed = pattern(file, node) if constant is None else ""
     for lookup in table.lookups:
         named = by_keyword(lookup.call, "name")
         own = named.value if named is not None else None
         last = (file.names.of(lookup.call.func) or "").rpartition(".")[2]
         label = DEFAULTS.get(last, re.escape(last)) if own is None else pattern(file, own)
-        if given is not None and re.fullmatch(rf"(.*/)?{label}(_\d+)?(/.*)?(:\d+)?", given) is not None:
+        if constant is not None and re.fullmatch(rf"(.*/)?{label}(_\d+)?(/.*)?(:\d+)?", constant) is not None:
             return blocker(shown, ReadByName.id, "lookup", text=text)
         name = string(own) if own is not None else last
-        if given is None and name and any(re.fullmatch(computed, one) for one in _outputs_of(name)):
+        if constant is None and name and any(re.fullmatch(computed, one) for one in _outputs_of(name)):
             return blocker(shown, ReadByName.id, "computed-lookup", text=text)
     return None
 

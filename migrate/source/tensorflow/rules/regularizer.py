@@ -106,7 +106,7 @@ class Regularizer(CheckRule):
     def judge(self, judgement: Judgement) -> None:
         """Add to each table what happens to its regularizer: a note, a change under an assumption, or a blocker."""
         file = judgement.file
-        regularized = [(table, found) for table in judgement.tables if (found := _given(file, table)) is not None]
+        regularized = [(table, argument) for table in judgement.tables if (argument := _given(file, table)) is not None]
         if not regularized:
             return
         readers = list(loss_readers(file))

@@ -50,12 +50,12 @@ class SampledOnly(FileRule):
         flow = flow_of(file)
         tables = [arg.value for call, _ in file.calls(*LOOKUPS) for arg in call.args[:1]]
         looked_up = {id(value.node) for table in tables for value in flow.values(table)}
-        made = {id(call) for call, name in file.names.calls if name in {"get_variable", "Variable"}}
+        creations = {id(call) for call, name in file.names.calls if name in {"get_variable", "Variable"}}
         for call in calls:
             bound = bind(call, PARAMETERS)
             arguments = [bound[name].value for name in PARAMETERS[:2] if bound is not None and name in bound]
             nodes = [value.node for one in arguments for value in flow.values(one)]
-            for variable in (node for node in nodes if isinstance(node, cst.Call) and id(node) in made):
+            for variable in (node for node in nodes if isinstance(node, cst.Call) and id(node) in creations):
                 if id(variable) not in looked_up:
                     looked_up.add(id(variable))
                     yield self._remark(file, variable, call)

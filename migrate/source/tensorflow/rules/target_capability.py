@@ -66,9 +66,9 @@ class Target(CheckRule):
         Refusal(
             "other-values",
             "the initial values of `{label}` would differ",
-            "rows begin with random numbers of {title}'s own distribution, not with those of `{given}`",
+            "rows begin with random numbers of {title}'s own distribution, not with those of `{initializer}`",
             f"convert with --assume if that is acceptable; {USE} exactly",
-            "rows begin with random numbers of {title}'s own distribution, not with those of `{given}`",
+            "rows begin with random numbers of {title}'s own distribution, not with those of `{initializer}`",
             Applicability.CHANGES_VALUES,
         ),
         Refusal(
@@ -164,17 +164,17 @@ class Target(CheckRule):
             _note_effects(file, table)
         if file.target.among_trainables:
             reason = f"a table of {file.target.title} is among the listed variables, but cannot be read as a whole"
-            for position, one in enumerate(blockers):
-                if one.rule == COLLECTION:
-                    blockers[position] = replace(one, reason=reason, action=USE, assumption="", changes=())
+            for position, blocked in enumerate(blockers):
+                if blocked.rule == COLLECTION:
+                    blockers[position] = replace(blocked, reason=reason, action=USE, assumption="", changes=())
 
 
 def _check_functions(file: File, table: Table) -> None:
     """Block a table with an idiom that the target cannot express."""
     lacks = file.target.lacks(file.switches)
-    for position, one in enumerate(table.blockers):
-        if one.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
-            table.blockers[position] = _lacking(file, one.node, one.rule, one.message, lacking)
+    for position, blocked in enumerate(table.blockers):
+        if blocked.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
+            table.blockers[position] = _lacking(file, blocked.node, blocked.rule, blocked.message, lacking)
     for node, rule, message, lacking in _lacked(file, table):
         table.blockers.append(_lacking(file, node, rule, message, lacking))
 
@@ -220,7 +220,7 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
     if wanted is not None and initializer is not None and not wanted.fullmatch(initializer.distribution):
         yield blocker(call, RULE, "host-values", title=title, label=label)
     if initializer is not None and target.other_values(initializer.text):
-        yield blocker(call, RULE, "other-values", title=title, label=label, given=initializer.text)
+        yield blocker(call, RULE, "other-values", title=title, label=label, initializer=initializer.text)
     most, number = target.most_lookups, len(table.lookups)
     if most and number > most:
         yield blocker(call, RULE, "many-lookups", title=title, label=label, most=most, number=number)
@@ -229,8 +229,8 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
 def _read_whole(file: File, table: Table) -> Iterator[Blocker]:
     """Yield a blocker where the program reads all variables, unless a list says which."""
     call, readers = table.creation.call, file.target.whole_readers
-    for one, name in (found for part in file.program(call) for found in part.calls(*readers)):
-        places = enumerate(one.args) if name in LISTED else ()
+    for read, name in (found for part in file.program(call) for found in part.calls(*readers)):
+        places = enumerate(read.args) if name in LISTED else ()
         listed = [arg for at, arg in places if (arg.keyword.value if arg.keyword else at) in {0, "var_list"}]
         if all(map(is_none, listed)):
             yield blocker(call, RULE, "read-whole", title=file.target.title, reader=name)
@@ -285,10 +285,10 @@ def _ids(file: File, lookup: Lookup) -> Iterator[Blocker]:
     if ids is None or isinstance(ids, str):
         yield _lacking(file, call, lookup.rule, "this lookup has sparse ids", "lookup of sparse ids")
         return
-    text, found = file.tree.source(ids), origins(file, ids)
-    if FED in found or not found:
+    text, provenance = file.tree.source(ids), origins(file, ids)
+    if FED in provenance or not provenance:
         yield blocker(call, RULE, "fed-ids", text=text, title=title)
-    elif DATASET not in found:
+    elif DATASET not in provenance:
         yield blocker(call, RULE, "unseen-ids", text=text, title=title)
     if not inside and any(part.calls("estimator.EstimatorSpec") for part in file.program(call)):
         yield blocker(call, RULE, "unknown-mode", title=title)

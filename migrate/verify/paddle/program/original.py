@@ -41,7 +41,7 @@ class _Side:
         self.nudges = np.random.RandomState(job["nudged"]) if "nudged" in job else None
         self.wide = job.get("dtype") == "float64"
 
-    def given(self, values: Any) -> Any:
+    def nudge(self, values: Any) -> Any:
         """Return the values of the converted program, nudged where that is wanted."""
         return values if self.nudges is None else nudged(values, self.nudges)
 
@@ -56,7 +56,7 @@ class _Side:
                     f"the weight `{name}` has shape {list(parameter.shape)}, that of the converted program "
                     f"{list(start.shape)}; convert the program again"
                 )
-            parameter.set_value(self.given(start.astype(self.initial[name].dtype)))
+            parameter.set_value(self.nudge(start.astype(self.initial[name].dtype)))
 
     def stepped(self, optimizer: Any, step: Any) -> None:
         """Make a step with the gradients of the converted program, and record it."""
@@ -78,7 +78,7 @@ class _Side:
         for name, parameter in parameters.items():
             if name in theirs.values:
                 self.last[name] = unpacked(theirs.values[name], before[name])
-                parameter.set_value(self.given(self.last[name].astype(parameter.numpy().dtype)))
+                parameter.set_value(self.nudge(self.last[name].astype(parameter.numpy().dtype)))
         self.steps.step(gradients, after)
 
 
@@ -126,7 +126,7 @@ def _watching(side: _Side) -> Iterator[None]:
             own = vars(kind)
             changes += [(kind, "step", stepping(own["step"]))] if "step" in own else []
             changes += [(kind, "minimize", lambda self, *_, **__: self.step())] if "minimize" in own else []
-    with replaced(*changes), Chance().given():
+    with replaced(*changes), Chance().replacing():
         yield
 
 

@@ -52,8 +52,8 @@ class Converted(GraphSide):
                 self.evaluated = self._outputs(fetches)
 
     def _outputs(self, fetches: Any) -> list[tf.Tensor]:
-        found = outputs_of(self.trainer, fetches, (tf.Tensor, LoDTensor), self._compared)
-        return [tf.convert_to_tensor(one) for _, one in found]
+        outputs = outputs_of(self.trainer, fetches, (tf.Tensor, LoDTensor), self._compared)
+        return [tf.convert_to_tensor(one) for _, one in outputs]
 
     def _compared(self, value: Any) -> bool:
         fed = any(value is one for one in (*self.feeds, *self._known))
@@ -61,13 +61,13 @@ class Converted(GraphSide):
 
     def feed(self, items: Sequence[Any]) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
-        found: dict[tf.Tensor, Array] = {}
+        fed: dict[tf.Tensor, Array] = {}
         for feed, value in zip(self.feeds, items, strict=True):
             if isinstance(feed, LoDTensor):
-                found |= {feed.values: value[0], feed.row_splits: np.concatenate([[0], np.cumsum(value[1])])}
+                fed |= {feed.values: value[0], feed.row_splits: np.concatenate([[0], np.cumsum(value[1])])}
             else:
-                found[feed] = value
-        return found
+                fed[feed] = value
+        return fed
 
     def load(self, session: Any) -> None:
         """Set all weights; of tables, the rows that the original's matrices have."""
@@ -95,10 +95,12 @@ class Converted(GraphSide):
 def _renamed(weights: Mapping[str, Weight], like: Mapping[str, Array]) -> dict[str, Weight]:
     """Return the weights by the names of the original's, in order of creation; tables may have more rows."""
     own = [one.declared_shape[-1:] if one.is_table else one.declared_shape for one in weights.values()]
-    given = [value.shape[-len(shape) :] if shape else () for shape, value in zip(own, like.values(), strict=False)]
-    if len(weights) != len(like) or own != given:
-        told = [{name: w.declared_shape for name, w in weights.items()}, {n: v.shape for n, v in like.items()}]
-        raise MigrateError(f"the converted model has the weights {told[0]}, the original {told[1]}; please report this")
+    shapes = [value.shape[-len(shape) :] if shape else () for shape, value in zip(own, like.values(), strict=False)]
+    if len(weights) != len(like) or own != shapes:
+        sides = [{name: w.declared_shape for name, w in weights.items()}, {n: v.shape for n, v in like.items()}]
+        raise MigrateError(
+            f"the converted model has the weights {sides[0]}, the original {sides[1]}; please report this"
+        )
     return dict(zip(like, weights.values(), strict=True))
 
 

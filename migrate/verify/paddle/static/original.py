@@ -84,12 +84,12 @@ class Original:
 
     def distributions(self) -> dict[str, Distribution]:
         """Return the distributions of the weights that the start-up program draws."""
-        found = {}
+        drawn = {}
         for op in self.startup.global_block().ops:
             if op.type in _DRAWS:
                 kind, *names = _DRAWS[op.type]
-                found[op.output("Out")[0]] = Distribution(kind, *(float(op.attr(name)) for name in names))
-        return found
+                drawn[op.output("Out")[0]] = Distribution(kind, *(float(op.attr(name)) for name in names))
+        return drawn
 
     def restart(self, weights: Mapping[str, Array] | None) -> None:
         """Begin anew, with weights by name."""
@@ -101,8 +101,8 @@ class Original:
     def run(self, items: Sequence[Any], wanted: Sequence[Any]) -> list[Array]:
         """Run the program with a batch."""
         feed = {one.name: self._fed(value) for one, value in zip(self.feeds, items, strict=True)}
-        found = self.executor.run(self.main, feed, list(wanted), scope=self.scope, return_numpy=False)
-        return [np.array(value) for value in found]
+        tensors = self.executor.run(self.main, feed, list(wanted), scope=self.scope, return_numpy=False)
+        return [np.array(value) for value in tensors]
 
     def _fed(self, value: Any) -> Any:
         values, lengths = value if isinstance(value, list) else (value, None)
@@ -129,9 +129,9 @@ def _replaced(training: bool) -> Iterator[None]:
     def single(metric: Any) -> Any:
         """Metrics have kernels for float32 only."""
 
-        def computed(input: Any, label: Any, *given: Any, **named: Any) -> Any:
+        def computed(input: Any, label: Any, *rest: Any, **named: Any) -> Any:
             label = _CAST(label, "float32") if label.dtype == paddle.float64 else label
-            return metric(_CAST(input, "float32"), label, *given, **named)
+            return metric(_CAST(input, "float32"), label, *rest, **named)
 
         return computed if paddle.get_default_dtype() == "float64" else metric
 
@@ -192,8 +192,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         evaluation = Original(job, "evaluated")
         for moment, items in zip(result.passes, batches, strict=False):
             evaluation.restart(weights)
-            found = evaluation.run(items, list(evaluation.outputs.values()))
-            moment.outputs = {**moment.outputs, "evaluation": {"evaluated output": found}}
+            output = evaluation.run(items, list(evaluation.outputs.values()))
+            moment.outputs = {**moment.outputs, "evaluation": {"evaluated output": output}}
     for kind in (*job["rates"], "own"):
         program = Original(job, kind)
         program.restart(weights)
@@ -208,12 +208,12 @@ def _pass(side: Original, weights: Mapping[str, Array], items: Any) -> Moment:
     side.restart(weights)
     names = [parameter.name for parameter, _ in side.gradients]
     wanted = [*side.outputs.values(), side.loss, *(gradient for _, gradient in side.gradients)]
-    found = side.run(items, wanted)
+    values = side.run(items, wanted)
     count = len(side.outputs)
     trained = {one.name for one in side.parameters() if one.trainable}
     running = {name: value for name, value in side.values().items() if name not in trained}
     outputs: dict[str, Any] = {
-        "forward": {"output": found[:count]},
+        "forward": {"output": values[:count]},
         "running": running,
     }  # metrics of a graph are fetched
-    return Moment([found[count].reshape(-1)], outputs, dict(zip(names, found[count + 1 :], strict=True)))
+    return Moment([values[count].reshape(-1)], outputs, dict(zip(names, values[count + 1 :], strict=True)))

@@ -61,8 +61,8 @@ def optimizer(framework: Any, kind: str, rate: float, parameters: Any = None) ->
 
 def metrics_of(trainer: Any) -> Any:
     """Return the metrics that the trainer makes, as its `train_forward` gets them."""
-    made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else []
-    return made[0] if isinstance(made, tuple) else made
+    metrics = trainer.create_metrics() if hasattr(trainer, "create_metrics") else []
+    return metrics[0] if isinstance(metrics, tuple) else metrics
 
 
 def own_metrics(held: Any, base: type, stock: Callable[[Any], bool]) -> list[Any]:
@@ -74,16 +74,16 @@ def own_metrics(held: Any, base: type, stock: Callable[[Any], bool]) -> list[Any
 @contextlib.contextmanager
 def recorded(owner: type, name: str) -> Iterator[list[Any]]:
     """Yield a list that is filled with what a method returns inside; with the objects themselves for `__init__`."""
-    made: list[Any] = []
+    returned: list[Any] = []
     stock = getattr(owner, name)
 
-    def call(self: Any, *given: Any, **named: Any) -> Any:
-        result = stock(self, *given, **named)
-        made.extend([self] if name == "__init__" else [] if result is None else [result])
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        result = stock(self, *args, **named)
+        returned.extend([self] if name == "__init__" else [] if result is None else [result])
         return result
 
     with mock.patch.object(owner, name, call):
-        yield made
+        yield returned
 
 
 @contextlib.contextmanager
@@ -92,8 +92,8 @@ def watched(model: Any, kind: type) -> Iterator[list[Any]]:
     outputs: list[Any] = []
     stock = model.forward
 
-    def forward(*given: Any, **named: Any) -> Any:
-        returned = stock(*given, **named)
+    def forward(*args: Any, **named: Any) -> Any:
+        returned = stock(*args, **named)
         outputs.extend(tensors_in(returned, kind))
         return returned
 

@@ -33,7 +33,7 @@ class Converted(GraphSide):
         random.seed(1)
         self.trainer = trainer_of(job["path"])
         program_files.enter(job.get("data") or job["path"])  # a trainer may read data of its own
-        with recorded(Weight, "__init__") as made:
+        with recorded(Weight, "__init__") as weights:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}
         self.model.build("model")
@@ -42,7 +42,7 @@ class Converted(GraphSide):
         outputs, self.loss = self._graph(training=True)
         self.outputs = {"output": outputs}
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
-        own = own_metrics(self.metrics, nn.metric.Metric, lambda one: isinstance(one, nn.metric.Sums))
+        own = own_metrics(self.metrics, nn.metric.Metric, lambda metric: isinstance(metric, nn.metric.Sums))
         self.counted = nn.metric.updates() if own else []  #: with one of the program's own, what training adds
         self.measures = {type(one).__name__: one.accumulate() for one in own}
         self.resets = [one.reset() for one in own]
@@ -61,7 +61,7 @@ class Converted(GraphSide):
             except Exception as error:  # its batches may have other parts than those of training
                 self.failure = f"{type(error).__name__}: {error}"
         #: the values of all weights at the start, and the variables of those that no layer of the model holds
-        self.start, self.loose = job["weights"], _loose([one for one in made if id(one) not in held], job["loose"])
+        self.start, self.loose = job["weights"], _loose([one for one in weights if id(one) not in held], job["loose"])
 
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()
@@ -103,12 +103,12 @@ class Converted(GraphSide):
     def padding(self) -> dict[str, int]:
         """Return the padding rows by path: Paddle trains those of `sparse=True`; of a table they are always zero."""
         layers = [one for one in self.model.sublayers(include_self=True) if isinstance(one, nn.Embedding)]
-        found = {
+        paddings = {
             id(one.weight): one.padding
             for one in layers
             if one.padding is not None and (one.weight.sparse or one.weight.is_table)
         }
-        return {name: found[id(weight)] for name, weight in self.weights.items() if id(weight) in found}
+        return {name: paddings[id(weight)] for name, weight in self.weights.items() if id(weight) in paddings}
 
 
 def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
@@ -117,7 +117,7 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
     It is known to be 1 where samples are taken one by one: then the converted program may rely on it.
     """
 
-    def made(*values: Array) -> Any:
+    def placeholder(*values: Array) -> Any:
         ranks = {value.ndim for value in values}
         if len(ranks) > 1:
             raise MigrateError("items of the batches differ in their number of dimensions; reshape them in the reader")
@@ -126,7 +126,7 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
         shape = [None if more else found.pop() for more, found in zip(varies, sizes, strict=True)]
         return v1.placeholder(values[0].dtype, shape)
 
-    return mapped(made, *batches)
+    return mapped(placeholder, *batches)
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,9 +138,9 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
 def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:
     """Return the variables of weights that no layer holds, with the values of the original's, in order of creation."""
     if [weight.declared_shape for weight in weights] != [value.shape for value in values]:
-        told = [[weight.declared_shape for weight in weights], [value.shape for value in values]]
+        shapes = [[weight.declared_shape for weight in weights], [value.shape for value in values]]
         raise MigrateError(
-            f"weights outside of layers are {told[0]} in the converted model, {told[1]} in the original; please "
+            f"weights outside of layers are {shapes[0]} in the converted model, {shapes[1]} in the original; please "
             "report this"
         )
     return [(weight.variable, value) for weight, value in zip(weights, values, strict=True) if weight.built]

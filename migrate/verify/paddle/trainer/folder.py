@@ -61,19 +61,19 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
     config = _changed(settings(files), settings_) | {"config_abs_dir": str(first)}
     if trainer == STATIC:
-        batches, told = _batches(first, files, config, schema, settings_, feeds_of(first, files))
+        batches, origin = _batches(first, files, config, schema, settings_, feeds_of(first, files))
         static = measure(str(first), str(second), config, batches, settings_, static=True)
-        return Verification(original, converted, tuple(static.comparisons()), (told, *static.notes), static.memory())
-    batches, told = _batches(first, files, config, schema, settings_)
+        return Verification(original, converted, tuple(static.comparisons()), (origin, *static.notes), static.memory())
+    batches, origin = _batches(first, files, config, schema, settings_)
     others = (replace(settings_, seed=settings_.seed + number) for number in range(1, 1 + _OTHER_WEIGHTS))
     elsewhere = (measure(str(first), str(second), config, batches, other) for other in others)
     pair = measure(str(first), str(second), config, batches, settings_)
-    comparisons, notes, trains = list(pair.comparisons()), [told, *pair.notes], pair.trains()
+    comparisons, notes, trains = list(pair.comparisons()), [origin, *pair.notes], pair.trains()
     unsure = pair.undetermined()
     if unsure:
         wide = config | {"runner.train_batch_size": max(_SAMPLES, _size(config))}
         more, source = _batches(first, files, wide, schema, settings_)
-        if source != told or _size(config) == 1:  # too few samples, or a program that takes them one by one
+        if source != origin or _size(config) == 1:  # too few samples, or a program that takes them one by one
             wide, more = config, batches
         again = measure(str(first), str(second), wide, _others(more, settings_), settings_, settles=True)
         comparisons = [c for c in comparisons if c.verdict != "differs" or c.name not in unsure]
@@ -188,8 +188,8 @@ def _batches(
         batches = [as_fed(one, feeds) for one in drawn(items, size, settings_.drawn, settings_.seed)]
         return batches, f"batches are drawn, with ids below {IDS} and sequences of one item, {reason}"
     inputs = schema.inputs if schema is not None else ()
-    told = "as `inputs` of the schema tell" if inputs else f"with ids below {IDS}"
-    return _drawn(folder, files, schema, size, settings_), f"batches are drawn, {told}, {reason}"
+    how = "as `inputs` of the schema tell" if inputs else f"with ids below {IDS}"
+    return _drawn(folder, files, schema, size, settings_), f"batches are drawn, {how}, {reason}"
 
 
 def feeds_of(folder: Path, files: dict[str, str]) -> Feeds:

@@ -34,12 +34,12 @@ def followed(
     """
     moved: Recording = job["moved"]
     noise, narrow = _Noise(side, moved.padding), side.dtype == "float32"
-    for items, given in zip(batches, moved.passes, strict=False) if narrow or job.get("settles") else ():
+    for items, moment in zip(batches, moved.passes, strict=False) if narrow or job.get("settles") else ():
         side.model.clear_gradients()
         _backward(side, weights, items)
-        noise.measure(weights, items, gradients_of(side.parameters), given.gradients)
+        noise.measure(weights, items, gradients_of(side.parameters), moment.gradients)
         side.model.clear_gradients()
-    found, result = dict(noise.found), dict[str, list[Moment]]()
+    largest, result = dict(noise.largest), dict[str, list[Moment]]()
     for kind, rate in job["rates"].items():
         stepped = optimizer(paddle.optimizer, kind, rate, list(side.model.parameters()))
         result[kind] = list(_steps(side, weights, batches, stepped, moved.steps[kind], noise))
@@ -47,7 +47,7 @@ def followed(
         own = side.trainer.create_optimizer(side.model, side.config)
         if isinstance(own, paddle.optimizer.Optimizer):
             result["own"] = list(_steps(side, weights, batches, own, moved.steps["own"], noise))
-    return found, result
+    return largest, result
 
 
 def _steps(
@@ -63,21 +63,21 @@ def _steps(
         for number, step in enumerate(moved):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
-            found = gradients_of(trained)
+            gradients = gradients_of(trained)
             give_gradients(trained, step.gradients, is_dense(optimizer))
             optimizer.step()
             side.model.clear_gradients()  # of those that the optimizer does not have, too
             values = {name: value for name, value in side.values().items() if name not in side.again}
             after = {name: packed(value, before[name]) for name, value in values.items()}
-            sure = noise.measure(before, items, found, step.gradients) if side.dtype == "float32" else {}
-            yield Moment([loss], gradients=found, values=after, noise=sure)
+            sure = noise.measure(before, items, gradients, step.gradients) if side.dtype == "float32" else {}
+            yield Moment([loss], gradients=gradients, values=after, noise=sure)
             before = {name: unpacked(value, before[name]) for name, value in step.values.items()}
 
 
 def _trained(side: Any, optimizer: Any) -> dict[str, Any]:
     """Return the parameters that an optimizer has been given, by name: one of the program's own may train a part."""
-    given = set(map(id, trained_by(optimizer)))
-    return {name: one for name, one in side.parameters.items() if id(one) in given}
+    trained = set(map(id, trained_by(optimizer)))
+    return {name: one for name, one in side.parameters.items() if id(one) in trained}
 
 
 def _backward(side: Any, weights: Mapping[str, Array], items: Any) -> Array:
@@ -105,20 +105,20 @@ class _Noise:
 
     def __init__(self, side: Any, padding: Mapping[str, int]) -> None:
         self.side, self.padding = side, padding
-        self.found: dict[str, float] = {}  #: the largest of each weight
+        self.largest: dict[str, float] = {}  #: the largest of each weight
 
     def measure(
-        self, weights: Mapping[str, Array], items: Any, own: Mapping[str, Any], given: Mapping[str, Any]
+        self, weights: Mapping[str, Array], items: Any, own: Mapping[str, Any], converted: Mapping[str, Any]
     ) -> dict[str, float]:
         """Return the noise by path, where a pass from these weights over the batch has the gradients `own`.
 
-        Those `given` are the converted trainer's. All gradients of the parameters are zero afterwards.
+        Those `converted` are the converted trainer's. All gradients of the parameters are zero afterwards.
         """
         arrays = self._arrays(own)
-        far = {name: self._far(name, value, given.get(name)) for name, value in arrays.items()}
+        far = {name: self._far(name, value, converted.get(name)) for name, value in arrays.items()}
         arrays |= self._running(arrays)
-        if all(far[name] <= 2 * self.found.get(name, 0.0) for name in far):
-            return {name: self.found.get(name, 0.0) for name in arrays}
+        if all(far[name] <= 2 * self.largest.get(name, 0.0) for name in far):
+            return {name: self.largest.get(name, 0.0) for name in arrays}
         random, noise = np.random.RandomState(5), dict.fromkeys(arrays, 0.0)
         for number in range(_MOST_TRIES):
             if number >= _TRIES and all(far[name] <= noise[name] for name in far):
@@ -131,7 +131,7 @@ class _Noise:
                 apart = np.abs(np.subtract(value, arrays[name], dtype=np.float64))  # a weight may be boolean
                 noise[name] = max(noise[name], float(apart.max(initial=0.0)))
         self.side.model.clear_gradients()
-        self.found = {name: max(value, self.found.get(name, 0.0)) for name, value in noise.items()}
+        self.largest = {name: max(value, self.largest.get(name, 0.0)) for name, value in noise.items()}
         return noise
 
     def _wide(self, value: Array) -> Array:
@@ -145,13 +145,13 @@ class _Noise:
         shapes = {name: parameter.shape for name, parameter in self.side.parameters.items()}
         return {name: dense(value, shapes[name]) for name, value in gradients.items() if value is not None}
 
-    def _far(self, name: str, own: Array, given: Any) -> float:
+    def _far(self, name: str, own: Array, converted: Any) -> float:
         """Return how far the given gradient is off, but for the padding row; 0 if it is equal."""
-        difference = np.abs(own - (0.0 if given is None else dense(given, own.shape)))
+        difference = np.abs(own - (0.0 if converted is None else dense(converted, own.shape)))
         if name in self.padding:
             difference[self.padding[name]] = 0.0
-        found = float(difference.max(initial=0.0))
-        return found if found > TOLERANCE * float(np.abs(own).max(initial=0.0)) else 0.0
+        distance = float(difference.max(initial=0.0))
+        return distance if distance > TOLERANCE * float(np.abs(own).max(initial=0.0)) else 0.0
 
 
 def nudged(value: Array, random: np.random.RandomState) -> Array:
@@ -172,7 +172,7 @@ def _rows(gradient: Any) -> Any:
     return (np.asarray(gradient.rows()), gradient.numpy()) if chosen else packed(gradient.numpy())
 
 
-def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any], without_rows: bool = False) -> None:
+def give_gradients(parameters: Mapping[str, Any], gradients: Mapping[str, Any], without_rows: bool = False) -> None:
     """Let each parameter that has a gradient have the given one, or zeros where none is given.
 
     Chosen rows stay such, in order, except `without_rows`, where gradients become dense.
@@ -181,7 +181,7 @@ def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any], with
     for name, parameter in parameters.items():
         if parameter.grad is None:
             continue
-        value, kind = given.get(name), str(parameter.dtype).rpartition(".")[2]
+        value, kind = gradients.get(name), str(parameter.dtype).rpartition(".")[2]
         known = np.asarray(parameter.grad.rows()) if of_rows(parameter) and not without_rows else None
         parameter.clear_gradient(False)
         if known is not None:
@@ -196,5 +196,5 @@ def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any], with
 
 
 def _chosen(value: Any, rows: Array, shape: Sequence[int]) -> Array:
-    found: Array = np.zeros([len(rows), *shape[1:]]) if value is None else np.asarray(value)[rows]
-    return found
+    chosen: Array = np.zeros([len(rows), *shape[1:]]) if value is None else np.asarray(value)[rows]
+    return chosen

@@ -23,7 +23,7 @@ class _Drawer(functional.Drawer):
     def _given(self, function: Any, dtype: tf.DType, *inputs: Any) -> tf.Tensor:
         self.number += 1
         number = self.number
-        return tf.numpy_function(lambda *given: function(number, *given).astype(dtype.as_numpy_dtype), inputs, dtype)
+        return tf.numpy_function(lambda *values: function(number, *values).astype(dtype.as_numpy_dtype), inputs, dtype)
 
     def uniform(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
         return low + (high - low) * self._given(common.uniform, dtype, shape)

@@ -48,14 +48,14 @@ class Original:
             vectors.extend(getattr(layer, "_flat_weight", None) or ())
 
         with (
-            recorded(LayerHelperBase, "create_parameter") as made,
+            recorded(LayerHelperBase, "create_parameter") as fresh,
             watched_distributions() as drawn,
             mock.patch.object(RNNBase, "flatten_parameters", flattening),
         ):
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.own = own_metrics(
-            self.metrics, paddle.metric.Metric, lambda one: type(one).__module__.startswith("paddle.")
+            self.metrics, paddle.metric.Metric, lambda metric: type(metric).__module__.startswith("paddle.")
         )
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
@@ -65,7 +65,7 @@ class Original:
         #: second path of a weight -> its first, where a layer stands in two attributes
         self.again = {name: first[id(tensor)] for name, tensor in self.state.items() if first[id(tensor)] != name}
         held = {*first, *map(id, vectors)}
-        self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
+        self.loose = [tensor for tensor in fresh if id(tensor) not in held]  #: weights that no layer of the model holds
 
     def _begin(self, job: Mapping[str, Any]) -> None:
         """Seed what draws, and choose the precision."""
@@ -101,7 +101,7 @@ class Original:
         """Run `train_forward` or `infer_forward`; return the tensors that the model returned, and the loss."""
         (self.model.train if training else self.model.eval)()
         self.chance.number = 0
-        with watched(self.model, paddle.Tensor) as outputs, self.chance.given():
+        with watched(self.model, paddle.Tensor) as outputs, self.chance.replacing():
             loss = self._loss_of(items, training, outputs)
         return outputs, loss
 
@@ -156,19 +156,19 @@ def passes(side: Original, weights: Mapping[str, Array], items: Any) -> Moment:
     side.model.clear_gradients()
     loss.backward()
     skipped = {*side.parameters, *side.again}
-    found: dict[str, Any] = {
+    by_stage: dict[str, Any] = {
         "forward": {"output": [output.numpy() for output in outputs]},
         "metrics": {type(one).__name__: _measured(one) for one in side.own},
         "running": {name: value for name, value in side.values().items() if name not in skipped},
     }
-    result = Moment([loss.numpy().reshape(-1)], found, gradients_of(side.parameters))
+    result = Moment([loss.numpy().reshape(-1)], by_stage, gradients_of(side.parameters))
     side.model.clear_gradients()
     side.load(weights)
     if hasattr(side.trainer, "infer_forward"):
         try:
             with paddle.no_grad():
                 evaluated = [output.numpy() for output in side.forward(items, training=False)[0]]
-            found["evaluation"] = {"evaluated output": evaluated}
+            by_stage["evaluation"] = {"evaluated output": evaluated}
         except Exception as error:  # its batches may have other parts than those of training
             side.not_evaluated = f"{type(error).__name__}: {error}"
     return result

@@ -24,7 +24,7 @@ class Chance:
         self.drawn = 0  #: of the next tensor
 
     @contextlib.contextmanager
-    def given(self) -> Iterator[None]:
+    def replacing(self) -> Iterator[None]:
         """Count from 0, and replace Paddle's functions inside."""
         self.number = self.drawn = 0
         drawing: dict[str, Callable[..., Any]] = {
@@ -87,9 +87,9 @@ class Chance:
         return self._tensor(common.normal, _sizes(shape)).astype(dtype or paddle.get_default_dtype())
 
     def _normal(self, mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: Any = None) -> Any:
-        for given in (mean, std):
-            if isinstance(given, paddle.Tensor):
-                return mean + std * self._randn(given.shape, given.dtype)
+        for parameter in (mean, std):
+            if isinstance(parameter, paddle.Tensor):
+                return mean + std * self._randn(parameter.shape, parameter.dtype)
         return mean + std * self._randn([1] if shape is None else shape)
 
     def _randint(self, low: Any = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Any:

@@ -16,7 +16,7 @@ from runtime.policy import admission
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.anchor import HASHTABLE_COLLECTION
 from runtime.table.arguments import TableArguments
-from runtime.table.create import made
+from runtime.table.create import new_table
 from runtime.table.table import Table
 
 _NAME = "mx_rec_combined_history"
@@ -98,7 +98,7 @@ def _counter() -> Table:
     """Return the hidden table that counts for all tables of the graph; the checkpoint's own files have it."""
     state = state_of()
     if state.counter is None:
-        state.counter = made(TableArguments(tf.int64, 1, _NAME, tf.compat.v1.zeros_initializer(), 1, True, 1.0))
+        state.counter = new_table(TableArguments(tf.int64, 1, _NAME, tf.compat.v1.zeros_initializer(), 1, True, 1.0))
         state.counter.is_grad = False  # optimizers must not expect a gradient for it
         listed = tf.compat.v1.get_collection_ref(HASHTABLE_COLLECTION)
         listed[:] = [one for one in listed if one is not state.counter.variable]

@@ -18,7 +18,7 @@ from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.storage.tiers import Device, Storage
 from runtime.table import arguments
 from runtime.table import arguments as table_arguments
-from runtime.table.create import made
+from runtime.table.create import new_table
 from runtime.table.status import status
 from runtime.table.table import Table
 
@@ -52,7 +52,7 @@ def place_rows(device: Device | None) -> None:
 
 def _argument(name: str, what: str) -> Any:
     """Return a property: an argument of `create_table`."""
-    return property(lambda self: self.given[name], doc=what)
+    return property(lambda self: self.created_with[name], doc=what)
 
 
 def _slice_of(name: str, what: str) -> Any:
@@ -73,7 +73,7 @@ class BaseSparseEmbedding(Table):
     def __init__(self, arguments: table_arguments.TableArguments, *rest: Any) -> None:
         """Create the table; call `create_table` instead."""
         #: The arguments of `create_table`.
-        self.given: Mapping[str, Any] = {}
+        self.created_with: Mapping[str, Any] = {}
         self.send_count = 0
         super().__init__(arguments, *rest)
 
@@ -231,9 +231,9 @@ def create_table(
             f"the table `{clean}` cannot be created in eager mode: call tf.compat.v1.disable_eager_execution() first, "
             "as Rec SDK's programs do"
         )
-    table = made(_arguments({**arguments, "name": clean}, kind, instance.use_dynamic_expansion), kind)
+    table = new_table(_arguments({**arguments, "name": clean}, kind, instance.use_dynamic_expansion), kind)
     assert isinstance(table, BaseSparseEmbedding)
-    table.given = arguments
+    table.created_with = arguments
     instance.sparse_embed_config.insert(table)
     collection = instance.train_params_config.ascend_global_hashtable_collection
     if table.variable not in tf.compat.v1.get_collection(collection):

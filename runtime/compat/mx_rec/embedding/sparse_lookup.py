@@ -278,7 +278,7 @@ def _ids_of(spec: FeatureSpec, is_train: bool, batch: dict[Any, Any] | None) -> 
         if spec.index_key not in batch:
             raise KeyError(f"`batch` has no {spec.index_key!r}, the index_key of the FeatureSpec `{spec.name}`")
         return tf.convert_to_tensor(batch[spec.index_key])
-    ids = batch_ids.found(spec, is_train)
+    ids = batch_ids.ids_of(spec, is_train)
     if ids is None:
         raise RuntimeError(
             f"no iterator of this graph reads the dataset that sends the FeatureSpec `{spec.name}`: call get_next() of "
@@ -291,7 +291,7 @@ def _sent_time(state: GraphState, is_train: bool, batch: dict[Any, Any] | None) 
     for spec in state.specs.get(("", is_train), []):
         if batch is not None and spec.index_key in batch:
             return batch[spec.index_key]
-        return batch_ids.found(spec, is_train)
+        return batch_ids.ids_of(spec, is_train)
     return None
 
 

@@ -26,7 +26,7 @@ def marked(value: tf.Tensor, number: int) -> tf.Tensor:
         return tf.identity(value, name=f"{_NAME}{number}")
 
 
-def found(spec: FeatureSpec, is_training: bool) -> tf.Tensor | None:
+def ids_of(spec: FeatureSpec, is_training: bool) -> tf.Tensor | None:
     """Return the ids of a FeatureSpec as the current graph reads them; None if no dataset sends them."""
     graph = tf.compat.v1.get_default_graph()
     places = state_of(graph).places

@@ -64,11 +64,11 @@ class ExponentialUpdateLossScaleManager:
         self._up = _validation.real("incr_ratio", incr_ratio, 1, 3e38, whole=True)
         self._down = _validation.real("decr_ratio", decr_ratio, 1e-38, 1, whole=True)
 
-        def made(name: str, value: Any) -> Any:
+        def variable(name: str, value: Any) -> Any:
             return v1.Variable(value, trainable=False, use_resource=True, name=name)
 
-        self._scale = made("loss_scale", tf.constant(start, tf.float32))
-        self._good, self._bad = (made(name, tf.constant(0)) for name in ("num_good_steps", "num_bad_steps"))
+        self._scale = variable("loss_scale", tf.constant(start, tf.float32))
+        self._good, self._bad = (variable(name, tf.constant(0)) for name in ("num_good_steps", "num_bad_steps"))
 
     def get_loss_scale(self) -> tf.Tensor:
         """Return the scale, a float32 scalar."""

@@ -83,10 +83,10 @@ def adaptive_avg_pool2d(x: Any, output_size: Any, data_format: str = "NCHW", nam
 
 def _windows(x: tf.Tensor, axis: int, places: tf.Tensor, there: tf.Tensor, other: Any) -> tf.Tensor:
     """Return the elements of windows along an axis, which becomes two: windows and elements."""
-    found = tf.gather(x, tf.clip_by_value(places, 0, size(x, axis) - 1), axis=axis)
+    elements = tf.gather(x, tf.clip_by_value(places, 0, size(x, axis) - 1), axis=axis)
     for _ in range(x.shape.rank - 1 - axis):
         there = tf.expand_dims(there, -1)
-    return tf.where(there, found, tf.constant(other, x.dtype))
+    return tf.where(there, elements, tf.constant(other, x.dtype))
 
 
 def _parts(length: Any, number: int | None) -> _Places:

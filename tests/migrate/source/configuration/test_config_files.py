@@ -23,7 +23,7 @@ target = "runtime"
 
 
 def options(path: Path, given: Given | None = None) -> Options:
-    return for_file(path, Options(given=given or Given()))
+    return for_file(path, Options(overrides=given or Given()))
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def configured(tmp_path: Path) -> Path:
 
 def test_a_configuration_holds(configured: Path) -> None:
     found = options(configured / "src" / "model.py")
-    assert (found.assume, found.target, found.given) == (True, "runtime", None)
+    assert (found.assume, found.target, found.overrides) == (True, "runtime", None)
     assert not found.selection.wants("tf-gather")
     assert found.selection.wants("tf-variable")
     assert not options(configured / "tests" / "model.py").selection.wants("tf-variable")

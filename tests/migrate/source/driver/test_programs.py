@@ -30,7 +30,7 @@ OWN = (
 
 def lines(root: Path, files: Mapping[str, str], *entries: str, evidence: tuple[str, ...] = ()) -> list[str]:
     write(root, files)
-    options = Options(given=Given(entry=tuple(f"{root}/{one}" for one in entries) or None, evidence=evidence))
+    options = Options(overrides=Given(entry=tuple(f"{root}/{one}" for one in entries) or None, evidence=evidence))
     done = convert_paths([str(root)], options)
     report = make_report("c", done, "", dry=True)
     return [one.replace(f"{root}/", "") for one in program_lines(Starts(project_of([str(root)], options)), report)]

@@ -48,7 +48,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def convert(*entries: str) -> dict[str, Converted]:
-    done = convert_paths(["p"], Options(given=Given(entry=entries or None)))
+    done = convert_paths(["p"], Options(overrides=Given(entry=entries or None)))
     return {one.result.path: one for one in done}
 
 
@@ -91,7 +91,7 @@ def test_the_configuration_names_entry_points_relative_to_itself(work: Path) -> 
     (work / "pyproject.toml").write_text('[tool.migrate]\nentry = ["train.py"]\n')
     assert changed(convert()) == {"p/model.py", "p/train.py"}
     assert changed(convert("p/tests/test_model.py")) == set()
-    alone = convert_paths(["p/tests/test_model.py"], Options(given=Given()))  # as an editor does
+    alone = convert_paths(["p/tests/test_model.py"], Options(overrides=Given()))  # as an editor does
     assert [one.result.path for one in alone] == ["p/tests/test_model.py"]
 
 

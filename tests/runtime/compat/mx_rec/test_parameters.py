@@ -101,7 +101,7 @@ def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest
     def made(*given: Any) -> None:
         raise _MadeError(given)
 
-    monkeypatch.setattr(sparse_embedding, "made", made)
+    monkeypatch.setattr(sparse_embedding, "new_table", made)
     monkeypatch.setattr(state.ConfigInitializer, "_instance", None)
     every = inspect.signature(sparse_embedding.create_table).parameters.keys()
     assert _OTHER.keys() == every - _IGNORED["create_table"]

@@ -72,17 +72,17 @@ def decorated(run: Run, node: ast.AST, function: Function, module: Module) -> Va
         Stop: one is not supported; the problem is recorded at its line.
     """
     assert isinstance(function.node, ast.FunctionDef)
-    made: Value = function
+    wrapped: Value = function
     for decorator in reversed(function.node.decorator_list):
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(called, ast.Attribute) and called.attr in _OF_PROPERTIES:
             continue
         value = run.evaluate_in(module, called)
         if isinstance(value, (Function, Class)):
-            made = run.call(node, run.evaluate_in(module, decorator), [made], {})
+            wrapped = run.call(node, run.evaluate_in(module, decorator), [wrapped], {})
         elif not _changes_nothing(value, called is not decorator):
             _refuse(run, module, decorator, value)
-    return made
+    return wrapped
 
 
 def _changes_nothing(value: Value, is_called: bool) -> bool:

@@ -46,8 +46,8 @@ _GONE = frozenset({"paddle.fluid"})  #: what Paddle had before 2.5
 _OF_TENSORS = words("shape ndim rank T dtype stop_gradient name backward item gradient")
 
 
-def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    value, kind = given
+def _isinstance(run: Run, node: ast.AST, arguments: list[Value]) -> Value:
+    value, kind = arguments
     not_one_hot(value)
     kinds = kind if isinstance(kind, tuple) else (kind,)
     names = [item.name for item in kinds if isinstance(item, Api)]
@@ -76,20 +76,20 @@ def _is(run: Run, value: Value, kind: Value) -> bool:
     return attributes.is_layer(value) if name == registry.LAYER else class_name(value) == name
 
 
-def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    if len(given) < 2 or not isinstance(given[1], str):
+def _getattr(run: Run, node: ast.AST, arguments: list[Value]) -> Value:
+    if len(arguments) < 2 or not isinstance(arguments[1], str):
         raise Refuse("`getattr` needs a name that can be determined")
-    value, name = given[:2]
+    value, name = arguments[:2]
     not_one_hot(value)
     if isinstance(value, Api) and value.name.partition(".")[0] == "paddle":
         _by_name(run, node, value, name)
-    if len(given) == 3 and not isinstance(value, (Instance, Class)) and not has(value, name):
-        return given[2]
+    if len(arguments) == 3 and not isinstance(value, (Instance, Class)) and not has(value, name):
+        return arguments[2]
     try:
         return attributes.read(run, node, value, name)
     except Refuse:
-        if len(given) == 3:
-            return given[2]
+        if len(arguments) == 3:
+            return arguments[2]
         raise
 
 
@@ -102,8 +102,8 @@ def _by_name(run: Run, node: ast.AST, module: Api, name: str) -> None:
         run.record(node, "named", None)
 
 
-def _hasattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    value, name = given
+def _hasattr(run: Run, node: ast.AST, arguments: list[Value]) -> Value:
+    value, name = arguments
     not_one_hot(value)
     if not isinstance(value, (Instance, Class)):
         of_paddle = isinstance(value, Api) and value.name.partition(".")[0] == "paddle"
@@ -141,8 +141,8 @@ def has(value: Value, name: str) -> bool:
     return known
 
 
-def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    value = given[0]
+def _callable(run: Run, node: ast.AST, arguments: list[Value]) -> Value:
+    value = arguments[0]
     if isinstance(value, Instance):
         return attributes.is_layer(value) or value.cls.find("__call__") is not None
     return isinstance(value, (Function, Class, LayerValue, Method, Api, Partial)) or callable(value)
@@ -159,7 +159,7 @@ SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
     "isinstance": _isinstance,
     "getattr": _getattr,
     "hasattr": _hasattr,
-    "setattr": lambda run, node, given: run.set_attribute(node, *given),
-    "type": lambda run, node, given: class_of(*given),
+    "setattr": lambda run, node, arguments: run.set_attribute(node, *arguments),
+    "type": lambda run, node, arguments: class_of(*arguments),
     "callable": _callable,
 }

@@ -48,8 +48,8 @@ def is_step(run: Run, callee: Value) -> bool:
 
 def step(run: Run, method: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Execute a method as in a step; return what its call is in the graph."""
-    for one in [*positional, *keywords.values()]:
-        if isinstance(one, Tensor) and one.array:
+    for argument in [*positional, *keywords.values()]:
+        if isinstance(argument, Tensor) and argument.array:
             raise Refuse("a metric of the program's own gets tensors: leave out `.numpy()` here, and call it in there")
     with _in_step(run):
         run.call_function(method, positional, keywords)
@@ -70,16 +70,16 @@ def called(
     run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]
 ) -> tuple[Value] | None:
     """Return the result of a call in a step, in a tuple, or None if it is one as elsewhere."""
-    given = [positional, keywords]
+    arguments = [positional, keywords]
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _of_tensor(run, node, callee, positional, keywords)
     if isinstance(callee, Method) and isinstance(callee.receiver, Described) and callee.name == "accumulate":
         return (Fetched(),)
-    if not isinstance(callee, Api) or not mentions(given, Fetched | Tensor):
+    if not isinstance(callee, Api) or not mentions(arguments, Fetched | Tensor):
         return None
     module, _, name = callee.name.partition(".")
     if module == "paddle":
-        return _of_paddle(run, node, callee.name, given)
+        return _of_paddle(run, node, callee.name, arguments)
     run.record_plain(node)
     if name == "isinstance" and isinstance(positional[0], Fetched):
         tensor = isinstance(positional[1], Api) and positional[1].name == "paddle.Tensor"
@@ -101,8 +101,8 @@ def _of_tensor(
     return None if op is None else (run.apply(node, op, [method.receiver, *positional], keywords, "method"),)
 
 
-def _of_paddle(run: Run, node: ast.AST, name: str, given: list[Value]) -> tuple[Value] | None:
-    if not mentions(given, Fetched) or name in DESCRIBED:
+def _of_paddle(run: Run, node: ast.AST, name: str, arguments: list[Value]) -> tuple[Value] | None:
+    if not mentions(arguments, Fetched) or name in DESCRIBED:
         return None
     op = registry.find(name)
     if op is None or name != "paddle.to_tensor":

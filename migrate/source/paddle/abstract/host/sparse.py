@@ -48,8 +48,8 @@ class Matrix:
 
     def multiply(self, other: Value) -> Matrix:
         """Return the product by element."""
-        found = self._with(other)
-        return Matrix(found.shape, found.dtype)
+        product = self._with(other)
+        return Matrix(product.shape, product.dtype)
 
     def dot(self, other: Value) -> Matrix:
         """Return the product of matrices."""
@@ -79,11 +79,11 @@ class Matrix:
 
     def reshape(self, *shape: Value) -> Matrix:
         """Return it in another shape of two sizes."""
-        given = shape[0] if len(shape) == 1 else shape
-        found = np.broadcast_to(np.int8(0), self.shape).reshape(given).shape
-        if len(found) != 2:
+        wanted = shape[0] if len(shape) == 1 else shape
+        sizes = np.broadcast_to(np.int8(0), self.shape).reshape(wanted).shape
+        if len(sizes) != 2:
             raise Refuse("a matrix of SciPy has two dimensions")
-        return Matrix((found[0], found[1]), self.dtype, self.dense)
+        return Matrix((sizes[0], sizes[1]), self.dtype, self.dense)
 
     def copy(self) -> Matrix:
         """Return a matrix like it."""
@@ -141,29 +141,29 @@ def attribute(value: Matrix, name: str) -> Value:
     raise Refuse(f"`{name}` of a matrix of SciPy is not supported: its elements are known only when the model runs")
 
 
-def _made(given: Value, shape: Value = None, dtype: Value = None, copy: Value = False) -> Matrix:
+def _made(source: Value, shape: Value = None, dtype: Value = None, copy: Value = False) -> Matrix:
     """Return what `coo_matrix((data, (row, column)), shape)` makes, or the same of an array or a shape."""
     kind = None if dtype is None else np.dtype(dtype)
-    if isinstance(given, Matrix):
-        return Matrix(given.shape, kind or given.dtype)
-    if isinstance(given, Tensor):
+    if isinstance(source, Matrix):
+        return Matrix(source.shape, kind or source.dtype)
+    if isinstance(source, Tensor):
         raise Refuse("a matrix of SciPy of a tensor's values is not supported")
-    if isinstance(given, tuple) and all(isinstance(size, int) for size in given):
+    if isinstance(source, tuple) and all(isinstance(size, int) for size in source):
         empty = np.zeros(0, np.int64)
-        return Matrix(_pair(given), kind or np.dtype(np.float64), entries=(empty, empty, empty))
-    if not isinstance(given, tuple):
-        array = np.asarray(given)
+        return Matrix(_pair(source), kind or np.dtype(np.float64), entries=(empty, empty, empty))
+    if not isinstance(source, tuple):
+        array = np.asarray(source)
         return Matrix(_pair(array.shape), kind or array.dtype)
-    if len(given) != 2:  # row pointers in place of rows
+    if len(source) != 2:  # row pointers in place of rows
         if shape is None:
             raise Refuse("give this matrix its `shape`")
-        return Matrix(_pair(shape), kind or np.asarray(given[0]).dtype)
-    values, rows, columns = np.asarray(given[0]), *(np.asarray(places, np.int64).reshape(-1) for places in given[1])
+        return Matrix(_pair(shape), kind or np.asarray(source[0]).dtype)
+    values, rows, columns = np.asarray(source[0]), *(np.asarray(places, np.int64).reshape(-1) for places in source[1])
     if not len(values) == len(rows) == len(columns):
         raise ValueError("values, rows and columns differ in number")
-    found = [int(places.max(initial=-1)) + 1 for places in (rows, columns)]
-    sizes = _pair(found if shape is None else shape)
-    if any(have > size for have, size in zip(found, sizes, strict=True)):
+    needed = [int(places.max(initial=-1)) + 1 for places in (rows, columns)]
+    sizes = _pair(needed if shape is None else shape)
+    if any(have > size for have, size in zip(needed, sizes, strict=True)):
         raise ValueError("an entry is beyond the matrix's shape")
     return Matrix(sizes, kind or values.dtype, entries=(values, rows, columns))
 

@@ -37,9 +37,9 @@ def declare(run: Run, cls: Class) -> None:
         if not isinstance(name, Api) or name.name != _DECORATOR:
             raise Refuse(f"the decorator `{ast.unparse(decorator)}` of a class is not supported; leave it out")
         keywords = decorator.keywords if called and isinstance(decorator, ast.Call) else []
-        given = {one.arg: run.evaluate(one.value) for one in keywords if one.arg in _HEEDED}
+        options = {one.arg: run.evaluate(one.value) for one in keywords if one.arg in _HEEDED}
         bases = tuple(base.plain for base in cls.bases if isinstance(base, Class) and base.plain is not None)
-        cls.plain = dataclasses.make_dataclass(cls.name, _fields(cls), bases=bases, **given)
+        cls.plain = dataclasses.make_dataclass(cls.name, _fields(cls), bases=bases, **options)
         for field in dataclasses.fields(cls.plain):  # the class has the default, not what declares it
             if isinstance(cls.constants.get(field.name), dataclasses.Field):
                 default = cls.constants.pop(field.name).default
@@ -47,7 +47,7 @@ def declare(run: Run, cls: Class) -> None:
 
 
 def _fields(cls: Class) -> list[Value]:
-    found: list[Value] = []
+    fields: list[Value] = []
     for item in cls.node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             kind, name = ast.unparse(item.annotation), item.target.id
@@ -55,8 +55,8 @@ def _fields(cls: Class) -> list[Value]:
                 raise Refuse("`InitVar` of a data class is not supported; write its `__init__` out")
             if "ClassVar" not in kind:
                 default = (cls.constants[name],) if item.value is not None else ()
-                found.append((name, object, *default))
-    return found
+                fields.append((name, object, *default))
+    return fields
 
 
 def constructor(cls: Class, after: Class | None = None) -> type[Value] | None:
@@ -73,9 +73,9 @@ def constructor(cls: Class, after: Class | None = None) -> type[Value] | None:
     return None
 
 
-def fill(made: Instance, plain: type[Value], positional: list[Value], keywords: dict[str, Value]) -> None:
+def fill(instance: Instance, plain: type[Value], positional: list[Value], keywords: dict[str, Value]) -> None:
     """Set the attributes of an object as the constructor of a data class does; raises TypeError as Python."""
-    made.attributes |= vars(plain(*positional, **keywords))
+    instance.attributes |= vars(plain(*positional, **keywords))
 
 
 def compared(value: Instance) -> Value:

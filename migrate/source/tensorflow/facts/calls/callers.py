@@ -62,7 +62,7 @@ def _is_of_program(file: File, node: cst.BaseExpression) -> bool:
     if any(isinstance(value, (Function, Bound, Class, Partial)) for value in flow_of(file).values(node)):
         return True
     link = file.part(node).tree.link
-    return link is not None and any(map(link.given, file.tree.linked_names(node)[0]))
+    return link is not None and any(map(link.defines, file.tree.linked_names(node)[0]))
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
@@ -136,7 +136,7 @@ def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
         }
     order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
     home = flow_of(file).home
-    return sorted(sites, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))
+    return sorted(sites, key=lambda site: (order.get(home(site).path, -1), *home(site).span(site)))
 
 
 @cached_query
@@ -172,11 +172,11 @@ def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
 def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
     """Yield the functions that calling a value, or an entry of it, runs."""
     flow = flow_of(file)
-    for one in reached(value, lambda one: _parts(flow, one)):
-        node = one.function.node if isinstance(one, Bound) else one.node
-        if isinstance(one, (Function, Bound)) and node is not None:
+    for part in reached(value, lambda whole: _parts(flow, whole)):
+        node = part.function.node if isinstance(part, Bound) else part.node
+        if isinstance(part, (Function, Bound)) and node is not None:
             yield node
-        elif isinstance(one, Class) and isinstance(node, cst.ClassDef):
+        elif isinstance(part, Class) and isinstance(node, cst.ClassDef):
             yield from next(filter(None, (_constructors(file, cls) for cls in ancestors(file, node))), ())
 
 

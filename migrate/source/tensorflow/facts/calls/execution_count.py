@@ -30,7 +30,7 @@ def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
 
     With `skips`, conditional code in such a function is assumed to run in only one of its calls.
     """
-    return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
+    return any(repeats_here(file, one, skips) for one in reached(node, lambda site: sites_in_graph(file, site)))
 
 
 def is_run_later(file: File, site: cst.CSTNode) -> bool:
@@ -81,14 +81,14 @@ def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     """Return the outermost loop around `node` within its function."""
-    found: cst.CSTNode | None = None
+    outermost: cst.CSTNode | None = None
     for around in file.tree.ancestors(node):
         if isinstance(around, FUNCTIONS):
-            return found
+            return outermost
         first = _taken_once(around)
         if isinstance(around, (cst.For, cst.While, cst.BaseComp)) and not (first and file.tree.contains(first, node)):
-            found = around
-    return found
+            outermost = around
+    return outermost
 
 
 def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
@@ -187,8 +187,8 @@ class Choice:
         """True if the same value cannot fulfil both."""
         if self.among and other.among:
             return self.constants.isdisjoint(other.constants)
-        one, rest = (self, other) if self.among else (other, self)
-        return one.among and one.constants <= rest.constants
+        listed, rest = (self, other) if self.among else (other, self)
+        return listed.among and listed.constants <= rest.constants
 
 
 def cannot_both_run(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:

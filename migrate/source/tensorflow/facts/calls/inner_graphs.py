@@ -84,9 +84,9 @@ def in_branch(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
     return around(file, node, _branches(file))
 
 
-def around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression | None:
+def around(file: File, node: cst.CSTNode, marked: Reached) -> cst.BaseExpression | None:
     """Return what runs the innermost code around `node` that a search has marked."""
-    return next((found[id(around)] for around in file.tree.ancestors(node) if id(around) in found), None)
+    return next((marked[id(around)] for around in file.tree.ancestors(node) if id(around) in marked), None)
 
 
 @cached_query
@@ -109,10 +109,10 @@ def _apart(file: File) -> Reached:
             is_function = bool(first) and (named or (arg.keyword is None and position < first))
             search.follow(arg.value, call.func, called=is_function)
     for function in (one for functions in _functions(file).values() for one in functions):
-        for one in function.decorators:
-            decorator = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
-            if DECORATORS.fullmatch(file.names.of(decorator) or ""):
-                search.code(function, decorator)
+        for decorator in function.decorators:
+            callee = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
+            if DECORATORS.fullmatch(file.names.of(callee) or ""):
+                search.code(function, callee)
     return search.reached()
 
 
@@ -167,11 +167,11 @@ def _branches(file: File) -> Reached:
 @cached_query
 def _functions(file: File) -> dict[str, list[cst.FunctionDef]]:
     """Return the functions and methods by name."""
-    found: dict[str, list[cst.FunctionDef]] = {}
+    functions: dict[str, list[cst.FunctionDef]] = {}
     for name, uses in file.tree.names.items():
         around = ((use, file.tree.parent(use)) for use in uses)
-        found[name] = [one for use, one in around if isinstance(one, cst.FunctionDef) and one.name is use]
-    return found
+        functions[name] = [one for use, one in around if isinstance(one, cst.FunctionDef) and one.name is use]
+    return functions
 
 
 class Search:
@@ -180,7 +180,7 @@ class Search:
     def __init__(self, file: File) -> None:
         self.file = file
         self.flow = flow_of(file)
-        self.found: Reached = {}
+        self.runners: Reached = {}
         self._asked: set[tuple[object, bool]] = set()
         self._pending: list[cst.CSTNode] = []
 
@@ -200,9 +200,9 @@ class Search:
 
     def _is_new(self, asked: object, called: bool) -> bool:
         """True on the first call with these arguments; ends the search in cyclic containers."""
-        key, found = (asked, called), self._asked
-        new = key not in found
-        found.add(key)
+        key, seen = (asked, called), self._asked
+        new = key not in seen
+        seen.add(key)
         return new
 
     def _value(self, value: Value, runner: cst.BaseExpression, called: bool) -> None:
@@ -215,8 +215,8 @@ class Search:
             self.methods(node, runner)
         elif isinstance(value, Holder):
             held = [value.cls] if value.cls is not None and called else self.flow.entries(value)
-            for one in held if value.kind != "object" or called else ():
-                self._value(one, runner, called)
+            for content in held if value.kind != "object" or called else ():
+                self._value(content, runner, called)
         elif isinstance(value, Member) and value.name == "__call__":
             self._value(value.base, runner, called=True)
         elif isinstance(value, (Partial, Result)) and isinstance(node, cst.Call):
@@ -229,8 +229,8 @@ class Search:
         if isinstance(node, cst.Attribute) and not self._of_self(node):
             for function, _ in self._named(node):
                 self.code(function, runner)
-        made = [one for one in self.flow.path(value, node) if isinstance(one, cst.Call)] if called else []
-        for arg in (arg for call in made for arg in call.args):
+        creators = [one for one in self.flow.path(value, node) if isinstance(one, cst.Call)] if called else []
+        for arg in (arg for call in creators for arg in call.args):
             self.follow(arg.value, runner, called=True)
 
     def _of_self(self, node: cst.CSTNode) -> list[cst.FunctionDef]:
@@ -257,15 +257,15 @@ class Search:
 
     def code(self, function: cst.CSTNode, runner: cst.BaseExpression) -> None:
         """Mark a function or lambda, or a statement."""
-        if id(function) not in self.found:
-            self.found[id(function)] = runner
+        if id(function) not in self.runners:
+            self.runners[id(function)] = runner
             self._pending.append(function)
 
     def reached(self) -> Reached:
         """Also mark the functions that the code of marked functions mentions or calls, and return all."""
         while self._pending:
             function = self._pending.pop()
-            runner, inside = self.found[id(function)], [function]
+            runner, inside = self.runners[id(function)], [function]
             for node in inside:
                 for inner in self.flow.runs(node):
                     if isinstance(inner, (cst.FunctionDef, cst.Lambda)):
@@ -273,4 +273,4 @@ class Search:
                 if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
                     self.follow(node, runner, called=self.file.tree.call_of(node) is not None)
                 inside += children(node)
-        return self.found
+        return self.runners

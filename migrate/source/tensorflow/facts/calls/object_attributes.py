@@ -34,7 +34,7 @@ def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
 
 def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return `cls` and its known direct and indirect base classes."""
-    return list(reached(cls, lambda one: filter(None, (class_named(file, base.value) for base in one.bases))))
+    return list(reached(cls, lambda derived: filter(None, (class_named(file, base.value) for base in derived.bases))))
 
 
 def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:

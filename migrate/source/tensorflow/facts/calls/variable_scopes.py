@@ -69,7 +69,7 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
 @cached_query
 def callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
     """Return a value of `option` in a scope around a direct or indirect call of the function of `node`, or None."""
-    sites = (site for site in reached(node, lambda one: _calls_around(file, one)) if site is not node)
+    sites = (site for site in reached(node, lambda inner: _calls_around(file, inner)) if site is not node)
     options = (enclosing_option(file, site, option) for site in sites)
     return next((value for value in options if value is not None), None)
 

@@ -158,8 +158,8 @@ def iterators(file: File) -> list[cst.Call]:
 def initializers(file: File) -> Iterator[cst.Attribute]:
     """Yield `iterator.initializer` for iterators of datasets."""
     for use in file.tree.attributes.get("initializer", ()):
-        made = resolve(file.tree, use.value)
-        if isinstance(made, cst.Call) and last_name(made.func) == "make_initializable_iterator":
+        iterator = resolve(file.tree, use.value)
+        if isinstance(iterator, cst.Call) and last_name(iterator.func) == "make_initializable_iterator":
             yield use
 
 

@@ -205,8 +205,8 @@ def _is_own(file: File, attribute: cst.Attribute) -> bool:
         return True
     if file.tree.source(attribute.value).endswith("GraphKeys"):
         return False
-    made = resolve(file.tree, attribute.value)
-    known = file.names.of(made.func) if isinstance(made, cst.Call) else None
+    creator = resolve(file.tree, attribute.value)
+    known = file.names.of(creator.func) if isinstance(creator, cst.Call) else None
     return known is not None and known.startswith(("keras.", "layers."))
 
 

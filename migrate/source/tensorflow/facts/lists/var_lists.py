@@ -39,7 +39,7 @@ class NotKnown:
 
 @dataclass
 class _Members:
-    found: list[cst.BaseExpression] = field(default_factory=list)
+    listed: list[cst.BaseExpression] = field(default_factory=list)
     fixed: bool = True
     asked: set[cst.BaseExpression] = field(default_factory=set)
 
@@ -57,10 +57,10 @@ def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | 
     members = _Members()
     try:
         _add(file, node, owners, members)
-    except _NotSeen as found:
-        return NotKnown(found.node)
-    tables = frozenset(call for one in members.found for call in owners.get(id(one), ()))
-    dense = [one for one in members.found if id(one) not in owners]
+    except _NotSeen as unseen:
+        return NotKnown(unseen.node)
+    tables = frozenset(call for one in members.listed for call in owners.get(id(one), ()))
+    dense = [one for one in members.listed if id(one) not in owners]
     return Listed(node, tables, tuple(dense), members.fixed)
 
 
@@ -73,7 +73,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
         for element in node.elements:
             if isinstance(element, cst.StarredElement):
                 raise _NotSeen(node)
-            members.found.append(_member(file, element.value, owners))
+            members.listed.append(_member(file, element.value, owners))
     elif isinstance(node, PLAIN):
         _add_named(file, node, owners, members)
     else:
@@ -83,12 +83,12 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
 
 def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
     """Add the members of a list that is created elsewhere, including those that are appended later."""
-    made, later = _made(file, node)
+    display, later = _made(file, node)
     try:
-        _add(file, made, owners, members)
-    except _NotSeen as found:
-        raise _NotSeen(node if found.node is made else found.node) from None
-    members.found += [_member(file, one, owners) for one in later]
+        _add(file, display, owners, members)
+    except _NotSeen as unseen:
+        raise _NotSeen(node if unseen.node is display else unseen.node) from None
+    members.listed += [_member(file, one, owners) for one in later]
     members.fixed &= not later
 
 
@@ -98,14 +98,14 @@ def _made(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, lis
     Lists that are always empty do not count, as `self.params = []` before `self.params = [W, b]`: a step of one fails.
     """
     flow = flow_of(file)
-    given = [value for value in flow.values(node) if not _stays_empty(file, value)]
-    made = given[0].node if len(given) == 1 and isinstance(given[0], Holder) else None
-    if not isinstance(made, (cst.List, cst.Tuple)) or flow.may_be_changed_unseen(given[0]):
+    lists = [value for value in flow.values(node) if not _stays_empty(file, value)]
+    display = lists[0].node if len(lists) == 1 and isinstance(lists[0], Holder) else None
+    if not isinstance(display, (cst.List, cst.Tuple)) or flow.may_be_changed_unseen(lists[0]):
         raise _NotSeen(node)
-    later = [_put(file, one) for one in flow.mentions(given[0]) if not only_reads_entries(flow, one)]
+    later = [_put(file, one) for one in flow.mentions(lists[0]) if not only_reads_entries(flow, one)]
     if None in later:
         raise _NotSeen(node)
-    return made, [one for one in later if one is not None]
+    return display, [one for one in later if one is not None]
 
 
 def _stays_empty(file: File, value: Value) -> bool:

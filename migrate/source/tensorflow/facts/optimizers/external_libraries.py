@@ -64,7 +64,7 @@ def _is_unread(file: File, call: cst.Call, name: str) -> bool:
     if not name or name.startswith(".") or parts[0] in {*LIBRARIES, "tensorflow"}:
         return False
     link = file.part(call).tree.link
-    if link is not None and link.given(name):
+    if link is not None and link.defines(name):
         return False
     paths = [Path(path).with_suffix("") for path in (link.not_given() if link is not None else ())]
     return not any({path.name, path.parent.name} & set(parts) for path in paths)
@@ -87,8 +87,8 @@ def _is_beside(file: File, call: cst.Call, creations: Sequence[cst.Call]) -> boo
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
     """True for a value that TensorFlow created, or what holds one: a tensor, an optimizer, a model that has tables."""
     flow = flow_of(file)
-    values = [value for one in reached(node, lambda one: _operands(file, one)) for value in flow.values(one)]
-    inside = (part for value in values for part in reached(value, lambda one: _inside(flow, one)))
+    values = [value for one in reached(node, lambda whole: _operands(file, whole)) for value in flow.values(one)]
+    inside = (part for value in values for part in reached(value, lambda whole: _inside(flow, whole)))
     return any(symbol_of(root_of(value)) is not None for value in inside if isinstance(value, (Member, Result)))
 
 

@@ -220,10 +220,10 @@ def _declared(file: File, receiver: cst.Name) -> cst.Name | None:
     """Return a `global` or `nonlocal` assignment that creates the optimizer in a function other than its owner."""
     tree, owner = file.tree, scope_of_name(file.tree, receiver)
     names = local_names(tree, receiver.value, owner) if owner is not None else []
-    made = [(name, value) for name in names if (value := assigned_value(tree, name)) is not None]
-    idle = {id(name) for name, value in made if literal(value) is None}
+    assigned = [(name, value) for name in names if (value := assigned_value(tree, name)) is not None]
+    idle = {id(name) for name, value in assigned if literal(value) is None}
     scopes = {id(tree.scope(name)) for name in names if id(name) not in idle}
-    away = [name for name, _ in made if id(name) not in idle and tree.scope(name) is not owner]
+    away = [name for name, _ in assigned if id(name) not in idle and tree.scope(name) is not owner]
     return away[0] if away and len(scopes) > 1 else None
 
 

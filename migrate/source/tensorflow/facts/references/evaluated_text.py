@@ -39,13 +39,13 @@ def _is_setting(name: str) -> bool:
     return any(SETTINGS.fullmatch(part) for part in name.split(".")[:-1])
 
 
-def _is_given(file: File, value: Value, made: cst.BaseExpression) -> bool:
+def _is_given(file: File, value: Value, source: cst.BaseExpression) -> bool:
     """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and similar sources."""
-    if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and made.func.attr.value in COMPOSE:
+    if isinstance(source, cst.Call) and isinstance(source.func, cst.Attribute) and source.func.attr.value in COMPOSE:
         return False
-    if isinstance(value, (Member, Result)) and isinstance(made, cst.Attribute):
+    if isinstance(value, (Member, Result)) and isinstance(source, cst.Attribute):
         return True
     origin = root_of(value)
     if isinstance(origin, Symbol):
         return origin.name in GIVEN or _is_setting(origin.name)
-    return isinstance(origin, Unknown) and isinstance(made, PLACES)
+    return isinstance(origin, Unknown) and isinstance(source, PLACES)

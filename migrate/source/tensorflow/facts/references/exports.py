@@ -53,7 +53,7 @@ def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
     alone = [node for node in mentioned if _is_value(file, node) and file.names.of(node) is not None]
     every: list[tuple[cst.CSTNode, cst.BaseExpression, str | None]] = [*calls]
     every += [(node, node, _written(file, node)) for node in alone]
-    for node, named, kind in sorted(every, key=lambda one: file.tree.span(one[0])[0]):
+    for node, named, kind in sorted(every, key=lambda export: file.tree.span(export[0])[0]):
         if kind is not None:
             yield node, file.tree.one_line(named), kind
 

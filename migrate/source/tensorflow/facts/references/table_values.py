@@ -152,8 +152,8 @@ def _targets(file: File, nodes: Sequence[cst.BaseExpression]) -> list[cst.BaseEx
 def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """Yield the `b` of `a, b = other, node`."""
     assign = file.tree.parent(file.tree.parent(element) or element)
-    for one in assign.targets if isinstance(assign, cst.Assign) else ():
-        elements = one.target.elements if isinstance(one.target, (cst.Tuple, cst.List)) else ()
+    for target in assign.targets if isinstance(assign, cst.Assign) else ():
+        elements = target.target.elements if isinstance(target.target, (cst.Tuple, cst.List)) else ()
         yield from (e.value for e in elements if assigned_value(file.tree, e.value) is node)
 
 
@@ -164,7 +164,7 @@ def _follow_collections(file: File, uses: TableValues) -> None:
     """Examine the uses, as a whole, of the lists and dicts that hold the variable."""
     flow = flow_of(file)
     displayed = [*uses.reads, *(one.table for one in uses.paddings)]
-    shown = {id(one) for node in displayed if (one := file.tree.display_with(node)) is not None}
+    shown = {id(display) for node in displayed if (display := file.tree.display_with(node)) is not None}
     for holder in collections(file, uses.values):
         mentions = flow.mentions(holder)
         uses.holders += mentions

@@ -88,11 +88,11 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
     for base in foreign_bases(file, cls):
         text = tree.source(base)
         yield blocker(base, RULE, "unseen-base", cls=cls.name.value, text=text, target=tree.source(target))
-        for one in _listed(file, cls) if file.names.of(base) is not None else ():
-            yield blocker(one, RULE, "listed-by-base", text=text, listed=tree.source(one))
+        for node in _listed(file, cls) if file.names.of(base) is not None else ():
+            yield blocker(node, RULE, "listed-by-base", text=text, listed=tree.source(node))
     mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
-    for one in tree.attributes.get(mangled, ()) if mangled else ():
-        yield blocker(one, RULE, "reached-by-name", text=tree.one_line(one), name=name)
+    for node in tree.attributes.get(mangled, ()) if mangled else ():
+        yield blocker(node, RULE, "reached-by-name", text=tree.one_line(node), name=name)
     for module, cases in _cases(file):
         if re.search(rf"\b{name}[ \t]*=", cases):
             yield blocker(module, RULE, "reached-by-name", text="case", name=name)
@@ -109,15 +109,15 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
 
 def _check_fields(file: File, cls: cst.ClassDef, name: str) -> Iterator[Blocker]:
     """Block a value of a class that unanalysed code may interpret as a field, as `@dataclass` does."""
-    for one, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
-        yield blocker(one, RULE, "field-of-class", text=text, name=name, cls=cls.name.value)
+    for taker, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
+        yield blocker(taker, RULE, "field-of-class", text=text, name=name, cls=cls.name.value)
 
 
 def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
     """Yield what may interpret class attributes as fields: decorators, calls, base classes, metaclasses."""
     tree = file.tree
-    for one in cls.decorators:
-        yield one, tree.source(one).strip()
+    for decorator in cls.decorators:
+        yield decorator, tree.source(decorator).strip()
     for call in map(tree.call_with, _mentions(file).get(cls, ())):
         if call is not None and tree.related(call, cls) and builtin(tree, call.func) not in COMPARE:
             yield call, tree.source(call.func)

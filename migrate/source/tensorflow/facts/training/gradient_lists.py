@@ -101,11 +101,11 @@ class GradientFlow:
 
     def _forget(self, done: int) -> None:
         """Undo the records since `done`."""
-        for one in self._log[done:]:
-            if isinstance(one, Value):
-                self.carried.pop(one, None)
+        for record in self._log[done:]:
+            if isinstance(record, Value):
+                self.carried.pop(record, None)
             else:
-                self.understood.discard(id(one))
+                self.understood.discard(id(record))
         del self._log[done:]
 
     def _travelled(self, node: cst.BaseExpression) -> Contents | None:
@@ -187,9 +187,9 @@ class GradientFlow:
             beside = frame_of(tree, whole) is frame_of(tree, call) and may_begin(tree, whole)
             if not beside or tree.contains(call, whole):
                 self.sources.pop(id(whole), None)
-        for one in self.lists if arg is not None else ():
-            if arg is not None and self.file.tree.contains(arg.value, one.node):
-                self.sources.pop(id(one.node), None)
+        for listed in self.lists if arg is not None else ():
+            if arg is not None and self.file.tree.contains(arg.value, listed.node):
+                self.sources.pop(id(listed.node), None)
 
     def is_known(self, arg: cst.Arg | None) -> bool:
         """True if a `var_list` argument is absent, the list of all trainable variables, or an explicit list."""

@@ -106,13 +106,13 @@ def _step(file: File, flow: GradientFlow, call: cst.Call, optimizer: Optimizer) 
         return blocker(call, RULE, "unread-arguments", text=text)
     flow.begin()
     if method == "minimize":
-        given = bound.get("var_list")
-        if "loss" not in bound or not flow.is_known(given):
-            return None if dense_only(given, flow.owners) else _unknown(flow, call, given)
+        var_list = bound.get("var_list")
+        if "loss" not in bound or not flow.is_known(var_list):
+            return None if dense_only(var_list, flow.owners) else _unknown(flow, call, var_list)
         if not flow.trains():
             return None
-        if given is not None:
-            flow.left_out.append(given.value)
+        if var_list is not None:
+            flow.left_out.append(var_list.value)
         step = Step(call, optimizer, bound, listed=flow.listed())
         return _loud(flow, step) or stale(flow, call, ()) or _placed(file, step, text) or step
     pairs = bound.get("grads_and_vars")

@@ -89,10 +89,10 @@ def _contents(flow: ValueFlow, node: cst.BaseExpression) -> set[Value]:
     """Return what an expression may be, what is in it, and what these are attributes or entries of."""
 
     def parts(value: Value) -> list[Value]:
-        found = [*flow.entries(value), *([value.base] if isinstance(value, Member) else [])]
+        contents = [*flow.entries(value), *([value.base] if isinstance(value, Member) else [])]
         if isinstance(value, (Computed, Holder)) and isinstance(value.node, cst.BinaryOperation):
-            found += [one for side in (value.node.left, value.node.right) for one in flow.values(side)]
-        return found
+            contents += [one for side in (value.node.left, value.node.right) for one in flow.values(side)]
+        return contents
 
     return set(all_reached(flow.values(node), parts, itself))
 
@@ -154,9 +154,9 @@ def _crossed(file: File, arguments: Mapping[str, cst.Arg]) -> str:
     """Return the keys that are crossed, sorted as TensorFlow does."""
     listed = as_written(flow_of(file), arguments["keys"].value) if "keys" in arguments else None
     names: list[str] = []
-    for one in listed.elements if listed is not None else ():
-        key = string(one.value)
-        names += [key] if key is not None else _category(file, one.value).name.split("_X_")
+    for element in listed.elements if listed is not None else ():
+        key = string(element.value)
+        names += [key] if key is not None else _category(file, element.value).name.split("_X_")
     return "_X_".join(sorted(names)) if names and not any(_ANY in name for name in names) else _ANY
 
 

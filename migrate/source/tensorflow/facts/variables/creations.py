@@ -75,8 +75,8 @@ def _truth(file: File, node: cst.BaseExpression) -> bool | None:
     """Return what an option is, as written or at all calls of the function it is a parameter of; None if not known."""
     values = [literal(node)]
     if values == [...]:
-        found = flow_of(file).values(node)
-        values = [literal(one.node) if isinstance(one, Constant) else ... for one in found]
+        possible = flow_of(file).values(node)
+        values = [literal(one.node) if isinstance(one, Constant) else ... for one in possible]
     only = values[0] if values and all(one is values[0] for one in values) else None
     return only if isinstance(only, bool) else None
 
@@ -91,10 +91,10 @@ def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) 
     return _taken(creation, file, shape)
 
 
-def _taken(creation: Creation, file: File, given: Shape) -> Shape | None:
-    shape = repeatable(file, given)
+def _taken(creation: Creation, file: File, written: Shape) -> Shape | None:
+    shape = repeatable(file, written)
     if shape is None:
-        refuse(creation, given.rows, "computed-shape")
+        refuse(creation, written.rows, "computed-shape")
         return None
     creation.rows, creation.dim = shape.rows, shape.columns
     creation.rank = 1 if shape.columns is None else 2
@@ -135,10 +135,10 @@ def _holds_values(file: File, value: cst.BaseExpression) -> bool:
 def _reads_variables(file: File, node: cst.BaseExpression) -> bool:
     """True if an initial value reads a variable that may not have its own yet, but for `initialized_value()`."""
 
-    def parts(one: cst.CSTNode) -> list[cst.CSTNode]:
-        if isinstance(one, cst.Call) and method_of(one) == "initialized_value":
+    def parts(part: cst.CSTNode) -> list[cst.CSTNode]:
+        if isinstance(part, cst.Call) and method_of(part) == "initialized_value":
             return []
-        return [*one.children, *([resolve(file.tree, one)] if isinstance(one, (cst.Name, cst.Attribute)) else [])]
+        return [*part.children, *([resolve(file.tree, part)] if isinstance(part, (cst.Name, cst.Attribute)) else [])]
 
     every = reached(cast(cst.CSTNode, node), parts)
     return any(isinstance(one, cst.Call) and file.names.of(one.func) in READERS for one in every)

@@ -179,13 +179,13 @@ def _canned(file: File) -> list[cst.BaseExpression]:
 
     A module of estimators passed to a call, as in `getattr(tf.estimator, kind)`, may provide any of them.
     """
-    found: list[cst.BaseExpression] = []
+    mentions: list[cst.BaseExpression] = []
     for node in file.names.mentions(lambda word: word in ESTIMATORS or word.endswith(KINDS)):
         name, around = file.names.of(node) or "", file.tree.parent(node)
         part = isinstance(around, (cst.Attribute, cst.Annotation))
         if not part and (_is_canned(name) or (name in ESTIMATORS and isinstance(around, cst.Arg))):
-            found.append(node)
-    return found
+            mentions.append(node)
+    return mentions
 
 
 def _is_canned(name: str) -> bool:

@@ -121,8 +121,8 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
 
 def _lookup(file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
     """Return the lookup that reads the table at a mention, or why it cannot be read; None if there is none."""
-    found = ((rule, rule.find(file, node)) for rule in rules(LookupRule))
-    return next((rule.read(file.part(call), call) for rule, call in found if call is not None), None)
+    matches = ((rule, rule.find(file, node)) for rule in rules(LookupRule))
+    return next((rule.read(file.part(call), call) for rule, call in matches if call is not None), None)
 
 
 def _other_use(file: File, node: cst.BaseExpression, creation: Creation, padded: Padded) -> Adaptation | Blocker:

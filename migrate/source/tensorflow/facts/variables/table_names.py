@@ -211,8 +211,8 @@ def _is_format(callee: cst.BaseExpression) -> bool:
 
 def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
     """True if the call has a shape that a table of that rank cannot have."""
-    given = given_argument(call, "shape", 1)
-    shape = resolve(file.tree, given) if given is not None else None
+    argument = given_argument(call, "shape", 1)
+    shape = resolve(file.tree, argument) if argument is not None else None
     if not isinstance(shape, (cst.List, cst.Tuple)) or any(isinstance(e, cst.StarredElement) for e in shape.elements):
         return False
     return len(shape.elements) != rank

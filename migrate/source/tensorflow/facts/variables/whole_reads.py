@@ -250,8 +250,8 @@ class FollowedValues:
         """
         around = self.file.tree.parent(mention)
         if isinstance(around, cst.Arg):
-            given = self._given(around)
-            return [] if given is None and isinstance(holder, Holder) and holder.kind == "object" else given
+            computed = self._given(around)
+            return [] if computed is None and isinstance(holder, Holder) and holder.kind == "object" else computed
         known = cst.Attribute | cst.Subscript | cst.For | cst.CompFor | _ENDED
         return [] if isinstance(around, known) or self._is_handed_on(mention, mention) else None
 

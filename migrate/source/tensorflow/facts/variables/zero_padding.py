@@ -30,7 +30,7 @@ SCOPES = ("control_dependencies", "gradient_override_map")
 class Padded:
     """The paddings of one variable, and the reads of their values."""
 
-    found: list[Padding] = field(default_factory=list)
+    paddings: list[Padding] = field(default_factory=list)
     reads: dict[int, Padding] = field(default_factory=dict)  #: id of a read -> its padding
     blockers: list[Blocker] = field(default_factory=list)
 
@@ -38,12 +38,12 @@ class Padded:
 def find_padding(file: File, known: TableValues) -> Padded:
     """Return the paddings of the variable, and which of its reads may read padded rows."""
     padded = Padded(known.paddings)
-    for one in padded.found:
-        if not _pads_once(file, known, one):
-            padded.blockers.append(blocker(one.table, RULE, "bound-again", name=file.tree.source(one.table)))
-    for read in known.reads if padded.found else ():
+    for padding in padded.paddings:
+        if not _pads_once(file, known, padding):
+            padded.blockers.append(blocker(padding.table, RULE, "bound-again", name=file.tree.source(padding.table)))
+    for read in known.reads if padded.paddings else ():
         makers = {id(value.node) for value in _values(file, known, read) if isinstance(value, Result)}
-        paddings = [one for one in padded.found if id(one.call) in makers]
+        paddings = [one for one in padded.paddings if id(one.call) in makers]
         if paddings:
             padded.reads[id(read)] = next((one for one in paddings if one.kind == "first"), paddings[0])
     return padded
@@ -57,25 +57,25 @@ def _values(file: File, known: TableValues, read: cst.BaseExpression) -> list[Va
     return [value for value in flow.values(read) if value in known.values]
 
 
-def _pads_once(file: File, known: TableValues, one: Padding) -> bool:
+def _pads_once(file: File, known: TableValues, padding: Padding) -> bool:
     """True if a padding pads the variable itself, or if padding it again is harmless."""
-    padded = {id(value.node) for value in _values(file, known, one.table)}
+    padded = {id(value.node) for value in _values(file, known, padding.table)}
     inner = [other for other in known.paddings if id(other.call) in padded]
-    return not inner or all(other.kind == "first" for other in (one, *inner))
+    return not inner or all(other.kind == "first" for other in (padding, *inner))
 
 
-def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: Creation) -> Lookup | Blocker:
+def pad(file: File, use: Lookup | Adaptation | Blocker, padding: Padding, creation: Creation) -> Lookup | Blocker:
     """Return the lookup that reads zeros for the ids of the padding, or a blocker if that is not possible."""
     if isinstance(use, Blocker) and not use.assumption:
         return use
     if not isinstance(use, Lookup):
         return blocker(use.node, RULE, "other-use")
-    if _names_ordered_scopes(file, one.call) or _names_ordered_scopes(file, use.call):
+    if _names_ordered_scopes(file, padding.call) or _names_ordered_scopes(file, use.call):
         return blocker(use.call, RULE, "ordered")
     if use.ids is None or not _is_plain(use) or creation.rank != 2:
         return blocker(use.call, RULE, "combined-rows")
     # The gradient of a concatenation with the whole table names the rows that are read.
-    sliced = one.kind == "first"
+    sliced = padding.kind == "first"
     return replace(use, rule=RULE, function="padded_lookup", idle=IDLE if sliced else "", dense=sliced)
 
 
@@ -101,13 +101,13 @@ def share_padding(tables: Sequence[Table]) -> None:
 
 def follow(file: File, padded: Padded) -> Iterator[Adaptation]:
     """Yield the adaptations of the concatenations."""
-    for one in padded.found:
-        text = file.tree.source(one.table)
-        change = CodeChange(one.call, partial(_carried, text, one.kind))
-        told = f"row 0 of `{text}` reads as zeros" if one.kind == "first" else f"`{text}` gets a row of zeros"
-        yield Adaptation(one.call, RULE, told, CARRIED, (change,))
+    for padding in padded.paddings:
+        text = file.tree.source(padding.table)
+        change = CodeChange(padding.call, partial(_carried, text, padding.kind))
+        message = f"row 0 of `{text}` reads as zeros" if padding.kind == "first" else f"`{text}` gets a row of zeros"
+        yield Adaptation(padding.call, RULE, message, CARRIED, (change,))
 
 
 def _carried(text: str, kind: str, fresh: Fresh, items: tuple[str, ...]) -> str:
-    given = text if kind == "first" else f'{text}, "{kind}"'
-    return f"{fresh.imports('zero_padded')}({given})"
+    arguments = text if kind == "first" else f'{text}, "{kind}"'
+    return f"{fresh.imports('zero_padded')}({arguments})"
