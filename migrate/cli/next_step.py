@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -81,13 +82,18 @@ def to_go_on(command: str, folders: Sequence[Path], reports: Sequence[str]) -> s
 def after_check(report: Report, command: str, done: Sequence[Converted], starts: Starts) -> str:
     """Return what to type after `command`, a `migrate check`, or a `migrate convert` that changed nothing.
 
-    It is what converts, else what needs no conversion or records a run, or explains the first finding, else a check
-    that reads the files beside the given ones.
+    It is what makes Python 2 Python 3, without which other files are misread; then what converts, else what needs no
+    conversion or records a run, or explains the first finding, else a check that reads the files beside the given ones.
     """
     from migrate.report.model import State
     from migrate.report.words import place, quoted
     from migrate.source.driver.untouched import reader_of_tables_elsewhere
+    from migrate.source.files.encoding import IS_PYTHON2
 
+    old = [one.source.path for one in done if any(finding.message == IS_PYTHON2 for finding in one.result.findings)]
+    if old:
+        whole = old[0] if len(old) == 1 else Path(os.path.commonpath([path.parent for path in old]))
+        return f"python -m lib2to3 -w -n {quoted(whole.as_posix())}; then {command}"
     if any(finding.state is State.AVAILABLE for finding in report.findings):
         changed = [one for one in done if one.result.changed]
         written = {one.source.relative for one in changed}

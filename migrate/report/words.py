@@ -81,7 +81,7 @@ def growth(table: TableRecord) -> str:
     if table.growth == "bounded":
         return f"cannot grow: {table.bound}"
     if table.growth == "free":
-        return "can grow: each new id gets a row"
+        return "can grow: each new id gets a row, if the rest of the model takes it"
     known = f"{table.bound}; " if table.bound else ""
     return f"{known}the source does not show how many ids there can be: {ASK_A_RUN}" if table.growth else ""
 

@@ -51,7 +51,8 @@ def headline(trial: Trial) -> str:
 def _balance(trial: Trial) -> str:
     """Return what is gained, and what it costs."""
     grows = any(not one.bound for one in trial.tables)
-    texts, time = ["take new ids without a restart" if grows else "cannot grow yet (`new ids` says why)"], trial.time
+    texts = ["give new ids rows without a restart" if grows else "cannot grow yet (`new ids` says why)"]
+    time = trial.time
     before, on_demand = sums(trial)
     after = sum(one.after for one in trial.tables)
     if after > _ALIKE[1] * before:

@@ -29,7 +29,7 @@ def growth_lines(tables: Iterable[Table]) -> list[str]:
 
 def _says(bound: Bound) -> str:
     if not bound.by:
-        return "can grow: each new id gets a row"
+        return "can grow: each new id gets a row, if the rest of the model takes it"
     if bound.by == "unknown":
         where = f"by an op {bound.kind}" if bound.kind else "outside of the model"
         return f"can grow if ids are not limited before: they are computed {where}, which does not show their number"

@@ -104,6 +104,12 @@ def test_a_saved_model_and_a_checkpoint_of_keras_are_no_checkpoints_of_a_saver(
     assert "to train on from src/served/variables:" in done.output
 
 
+def test_python_2_comes_first(work: Path) -> None:
+    for name in ("src/train.py", "src/shop/old.py"):
+        (work / name).write_text("import tensorflow\nprint 'trained'\n")
+    assert run("src", command=check).stderr.endswith("next: python -m lib2to3 -w -n src; then migrate check src\n")
+
+
 def test_who_has_trained_is_told_how_to_train_on(work: Path) -> None:
     assert "to train on" not in run("src", "-o", "out").output
     save(work / "runs", "model-7", "model-9")

@@ -62,7 +62,7 @@ def hostile() -> Report:
 @pytest.mark.parametrize(
     ("table", "line"),
     [
-        ({"growth": "free"}, "can grow: each new id gets a row"),
+        ({"growth": "free"}, "can grow: each new id gets a row, if the rest of the model takes it"),
         ({"growth": "bounded", "bound": "ids are hashed into `20 & 1` buckets"}, "ids are hashed into 20 & 1 buckets"),
         (
             {"growth": "bounded", "base_buckets": "20"},

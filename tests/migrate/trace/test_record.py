@@ -137,7 +137,9 @@ def test_lookups_in_what_is_computed_of_a_variable(whole: Callable[[Any], Any], 
     [graph_record] = judged(record, tmp_path).graphs
     [variable] = graph_record.variables
     assert variable.table == ("user" if moves else "") and bool(variable.stays) is not moves
-    assert graph_record.growth == (("`user` can grow: each new id gets a row",) if moves else ())
+    assert graph_record.growth == (
+        ("`user` can grow: each new id gets a row, if the rest of the model takes it",) if moves else ()
+    )
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         ("t/b/w", None, None),
     ]
     for text in (
-        "2 of 2 embedding variables take new ids without a restart, need 294.9 KiB of memory in place of 250.6 KiB "
-        "(16.6 KiB if rows are made as their ids come) and make a step take 2.00 times as long",
+        "2 of 2 embedding variables give new ids rows without a restart, need 294.9 KiB of memory in place of "
+        "250.6 KiB (16.6 KiB if rows are made as their ids come) and make a step take 2.00 times as long",
         "up to rounding: they differ by at most 1e-06 of their size",
         "200 of 4,000 needed (5 %) in 20 steps",
         "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",

@@ -104,7 +104,7 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
     assert growth_lines(judged(graph)) == [
         "`h0`, `h1`, `h2`, `h3`, `h4` and 2 more cannot grow: ids are hashed or divided into buckets; with the "
         "setting `unbucket: true` in a file for `migrate run --settings`, each id gets a row of its own",
-        "`fed` can grow: each new id gets a row",
+        "`fed` can grow: each new id gets a row, if the rest of the model takes it",
         "`more` cannot grow: ids are hashed or divided into buckets, and `unbucket` cannot give them rows of their "
         "own, because its ids come out of `mul` (Mul), which does not show whether they are numbers of buckets",
     ]
@@ -113,7 +113,10 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
 def test_a_table_that_gave_up_its_buckets_grows(graph: tf.Graph) -> None:
     tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), hashed())
     (table,) = rewrite(graph, settings={"*": {"unbucket": True}}).tables
-    assert (table.bound.by, growth_lines([table])) == ("", ["`t` can grow: each new id gets a row"])
+    assert (table.bound.by, growth_lines([table])) == (
+        "",
+        ["`t` can grow: each new id gets a row, if the rest of the model takes it"],
+    )
 
 
 def chained_in_dataset() -> Any:

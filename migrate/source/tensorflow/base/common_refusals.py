@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
+from migrate.report.summary import plural
 from migrate.source.rules import Refusal, same_message
 
 #: How the action of a reason ends that the graph of a run decides.
@@ -164,3 +167,9 @@ OF_TERMS = (
         "compute it after the lookups, or leave the variable unchanged",
     ),
 )
+
+
+def or_in_others(program: Sized) -> str:
+    """Return the end of "in this file" for what is in no file of a program."""
+    others = len(program) - 1
+    return f" or in the {plural(others, 'other file')} of its program" if others else ""

@@ -11,6 +11,7 @@ from migrate.source.flow import Result, Value
 from migrate.source.settings.options import Assume
 from migrate.source.tensorflow.base.arguments import argument, by_keyword, is_none, literal, method_of, number, string
 from migrate.source.tensorflow.base.bindings import assigned_value
+from migrate.source.tensorflow.base.common_refusals import or_in_others
 from migrate.source.tensorflow.base.findings import of_line
 from migrate.source.tensorflow.base.model import Blocker, blocker, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
@@ -124,8 +125,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
                 yield from _made(file, call, name, judgement)
     yield from _set_later(file, judgement)
     if not seen:
-        others = f" or in the {len(file.files) - 1} that run with it" if len(file.files) > 1 else ""
-        yield blocker(home.tree.module, RULE, "no-optimizer", others=others)
+        yield blocker(home.tree.module, RULE, "no-optimizer", others=or_in_others(file.files))
 
 
 @cached_list

@@ -63,7 +63,5 @@ class SampledOnly(FileRule):
     def _remark(self, file: File, variable: cst.Call, call: cst.Call) -> Remark:
         message = f"`{file.tree.excerpt(variable)}` is read by `{file.tree.one_line(call.func)}` alone"
         reason = "a sampled loss takes the whole variable, and draws from a fixed number of rows"
-        action = (
-            "leave it unchanged, or train with `rewriter.GraphModifierHook`, which replaces such variables by tables"
-        )
+        action = "leave it unchanged, or train with `migrate run`, which replaces such variables by tables"
         return Remark(variable, self.id, State.NOTED, message, reason, action)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.common_refusals import RUN_IT
+from migrate.source.tensorflow.base.common_refusals import RUN_IT, or_in_others
 from migrate.source.tensorflow.base.model import Blocker, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
@@ -279,8 +279,7 @@ class TrainingStep(CheckRule):
             text = file.tree.excerpt(handed)
             yield blocker(module, self.id, "handed-to-others", text=text)
         else:
-            others = f" or in the {len(program) - 1} that run with it" if len(program) > 1 else ""
-            yield blocker(module, self.id, "untrained", others=others)
+            yield blocker(module, self.id, "untrained", others=or_in_others(program))
 
 
 def _is_handed(file: File, call: cst.Call) -> bool:

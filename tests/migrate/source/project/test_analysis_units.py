@@ -59,7 +59,7 @@ def test_a_canned_estimator_of_another_program_says_nothing_of_the_columns(tmp_p
     results = convert(write(tmp_path / "p", files))
     assert verdicts(results) == {"u_embedding": "suggested"}
     assert "may read the columns" not in reasons(results)
-    told = "utils.py:1: suggested: no input layer in this file or in the 2 that run with it reads the columns"
+    told = "utils.py:1: suggested: no input layer in this file or in the 2 other files of its program reads the columns"
     assert told in reasons(results)
 
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none, keyword, literal
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.common_refusals import or_in_others
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Naming, Table, blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
@@ -169,9 +170,8 @@ def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
     for call in layers:
         yield from _input_layer(call)
     if not layers and not canned:
-        others = f" or in the {len(program) - 1} that run with it" if len(program) > 1 else ""
         node = file.tree.module_of(column)
-        yield blocker(node, RULE, "no-reader", others=others)
+        yield blocker(node, RULE, "no-reader", others=or_in_others(program))
 
 
 def _canned(file: File) -> list[cst.BaseExpression]:
