@@ -128,7 +128,7 @@ def _same(trial: Trial) -> str:
             if worst == 0
             else f"up to rounding: they differ by at most {words.number(worst)} of their size"
         )
-        names = f"`{trial.losses[0].name}`" if len(trial.losses) == 1 else plural(len(trial.losses), "loss")
+        names = f"the loss `{trial.losses[0].name}`" if len(trial.losses) == 1 else plural(len(trial.losses), "loss")
         return f"yes: {names} over {plural(steps, 'step')} equal {how}"
     if trial.verdict == "proved":
         return (

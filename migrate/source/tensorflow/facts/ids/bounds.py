@@ -64,6 +64,9 @@ HANDS_ON = {
 CARRYING = ("values", "flat_values")
 _PARSED = ("parse_example", "parse_single_example", "parse_sequence_example", "decode_csv")
 
+#: So many bounds of the ids of one table are told.
+_SHOWN = 3
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -95,7 +98,9 @@ class Bounds:
     @property
     def text(self) -> str:
         """What bounds the ids, in words; "" where nothing is known to."""
-        return "; ".join(dict.fromkeys(one.text for one in self.sources))
+        texts = [*dict.fromkeys(one.text for one in self.sources)]
+        more = [f"so in {len(texts) - _SHOWN} more places"] if len(texts) > _SHOWN else []
+        return "; ".join([*texts[:_SHOWN], *more])
 
 
 def bounds_of(file: File, table: Table) -> Bounds:
