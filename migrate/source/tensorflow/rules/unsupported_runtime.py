@@ -156,7 +156,11 @@ class Surroundings(FileRule, CheckRule):
                 "an imported graph contains variables that are not in the file",
                 "build the model in code, or convert the graph by `migrate graph`",
             ),
-            ("frozen", "the rows of a table cannot be frozen into a constant", "export a SavedModel"),
+            (
+                "frozen",
+                "the rows of a table cannot be frozen into a constant",
+                "export a SavedModel; if only a program of its own does this, name the others by `--entry`",
+            ),
             ("several-processes", SHARED, "leave the file unchanged, or run one process without it"),
         ),
         Refusal(
