@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from migrate.source.project.discovery import FRAMEWORKS
 from migrate.source.project.import_graph import Project
@@ -47,6 +48,15 @@ class _Code:
     fetched: set[str] = field(default_factory=set)  #: identifiers in what sessions run
     called: set[str] = field(default_factory=set)  #: plain names that it calls
     requires: bool = False  #: whether it declares an argument of the command line without which the program ends
+
+
+class _Value(NamedTuple):
+    """What a name is given, or a function returns."""
+
+    name: str
+    is_function: bool
+    called: str  #: the function whose result it is; empty for others
+    same: str  #: the name whose value it is
 
 
 class _Module:
@@ -86,6 +96,11 @@ class _Module:
         own = (one for one in modules if one.level or _is_own(one.module or ""))
         return frozenset(alias.asname or alias.name for one in own for alias in one.names)
 
+    @cached_property
+    def values(self) -> list[_Value]:
+        """What variables, attributes, keys and functions are given or return."""
+        return [*_values(self.tree)]
+
     @property
     def only_defines(self) -> bool:
         """Whether it does nothing but to import and to define, when it is started."""
@@ -101,6 +116,7 @@ class Starts:
         """Take the project; its files are read where they are asked for."""
         self.project = project
         self._modules: dict[str, _Module] = {}
+        self._codes: dict[str, list[_Code]] = {}  #: by the file that is started
 
     @cached_property
     def imported(self) -> frozenset[str]:
@@ -138,8 +154,10 @@ class Starts:
         methods = set[str]().union(*(one.methods for one in reached))
         fetched = set[str]().union(*(one.fetched for one in reached))
         steps = methods & _STEPS
-        if methods & _FITS or fetched & self._training_operations(path) or (steps and "gradient" in methods):
-            return Start.TRAINS  # `gradient` is a tape's
+        if methods & _FITS or (steps and "gradient" in methods):  # that of a tape
+            return Start.TRAINS
+        if fetched and fetched & self._training_operations(path):
+            return Start.TRAINS
         if steps or "run" in methods:
             return Start.MAKES_STEP if steps else Start.RUNS
         module = self._module(path)
@@ -154,54 +172,60 @@ class Starts:
             self._modules[path] = _Module(self.project.text(path))
         return self._modules[path]
 
+    @cached_property
+    def _definitions(self) -> dict[str, list[tuple[str, _Code]]]:
+        """The functions and classes of all files by name, each with its file."""
+        definitions: dict[str, list[tuple[str, _Code]]] = {}
+        for path in self.project.files:
+            for name, codes in self._module(path).definitions.items():
+                definitions.setdefault(name, []).extend((path, code) for code in codes)
+        return definitions
+
     def _reached(self, path: str) -> list[_Code]:
         """Return the code that runs when a file is started: what is mentioned is taken to be called."""
-        modules = {one: self._module(one) for one in self.project.closure(path)}
-        waiting = [modules[path].started, *(one.imported for other, one in modules.items() if other != path)]
+        if path not in self._codes:
+            self._codes[path] = self._search(path, self.project.closure(path))
+        return self._codes[path]
+
+    def _search(self, path: str, files: Collection[str]) -> list[_Code]:
+        waiting = [self._module(path).started, *(self._module(one).imported for one in files if one != path)]
         codes, seen = list[_Code](), set[str]()
         while waiting:
             code = waiting.pop()
             codes.append(code)
             new = code.names - seen
             seen |= new
-            waiting += [one for name in new for module in modules.values() for one in module.definitions.get(name, ())]
+            waiting += [one for name in new for home, one in self._definitions.get(name, ()) if home in files]
         return codes
 
     def _training_operations(self, path: str) -> set[str]:
         """Return the names of what an optimizer's step is assigned to, directly or by functions that return it."""
         operations, makers = set[str](), set(_STEPS)
-        modules = [self._module(one).tree for one in self.project.closure(path)]
+        values = [value for one in self.project.closure(path) for value in self._module(one).values]
         size = -1
         while size != len(operations) + len(makers):
             size = len(operations) + len(makers)
-            for module in modules:
-                for name, is_function in _made_by(module, makers, operations):
-                    (makers if is_function else operations).add(name)
+            for value in values:
+                if value.called in makers or value.same in operations:
+                    (makers if value.is_function else operations).add(value.name)
         return operations
 
 
-def _made_by(module: ast.Module, makers: set[str], operations: set[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the names of variables, attributes, keys and functions whose value is that of a step."""
-
-    def is_step(value: ast.AST) -> bool:
-        called = _name(value.func) if isinstance(value, ast.Call) else ""
-        return called in makers or _name(value) in operations
-
+def _values(module: ast.Module) -> Iterator[_Value]:
+    """Yield what each name of a file is given that is the result of a call, or has a name itself."""
     for node in ast.walk(module):
+        pairs: Iterable[tuple[str, ast.expr]] = ()
         if isinstance(node, ast.Assign):
-            for target, value in (pair for one in node.targets for pair in _pairs(one, node.value)):
-                if is_step(value):
-                    yield _name(target), False
+            pairs = ((_name(target), value) for one in node.targets for target, value in _pairs(one, node.value))
         elif isinstance(node, ast.Dict):
-            yield from (
-                (str(key.value), False)
-                for key, value in zip(node.keys, node.values, strict=True)
-                if isinstance(key, ast.Constant) and is_step(value)
-            )
+            keyed = zip(node.keys, node.values, strict=True)
+            pairs = ((str(key.value), value) for key, value in keyed if isinstance(key, ast.Constant))
         elif isinstance(node, _FUNCTIONS):
-            returned = (one.value for one in ast.walk(node) if isinstance(one, ast.Return) and one.value is not None)
-            if any(is_step(one) for one in returned):
-                yield node.name, True
+            pairs = ((node.name, one.value) for one in ast.walk(node) if isinstance(one, ast.Return) and one.value)
+        for name, value in pairs:
+            called = _name(value.func) if isinstance(value, ast.Call) else ""
+            if name and (called or _name(value)):
+                yield _Value(name, isinstance(node, _FUNCTIONS), called, _name(value))
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
