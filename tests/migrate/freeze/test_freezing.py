@@ -196,11 +196,11 @@ def test_a_vocabulary_in_a_file_is_kept(graph: tf.Graph, tmp_path: Path) -> None
     require_equal(wanted, answers(target, given))
 
 
-def test_a_graph_that_trains_is_refused(graph: tf.Graph, tmp_path: Path) -> None:
+def test_a_graph_that_evicts_is_refused(graph: tf.Graph, tmp_path: Path) -> None:
     table, ids = make_table(), v1.placeholder(tf.int64, [None])
-    counted = runtime.sparse_lookup(table, ids, is_train=True, access_and_evict_config={"access_threshold": 2})
-    save_graph(tmp_path / "model", {"ids": ids}, {"rows": counted, "read": table.size()}, table)
-    with pytest.raises(MigrateError, match=r"needs RecLookupAndAdmit `users.*export a graph that only looks rows up"):
+    outputs = {"rows": runtime.sparse_lookup(table, ids), "removed": runtime.evict_by_norm(table, 0.5)}
+    save_graph(tmp_path / "model", {"ids": ids}, outputs, table)
+    with pytest.raises(MigrateError, match=r"needs RecEvictLight `.*export a graph that only looks rows up"):
         frozen(tmp_path / "model")
 
 

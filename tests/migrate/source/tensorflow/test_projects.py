@@ -301,7 +301,7 @@ def test_many_statements_alike_in_files_without_tables_are_one_finding(tmp_path:
 
 def test_many_files_about_which_there_is_nothing_to_say_are_counted(tmp_path: Path) -> None:
     idle = {f"idle_{at}.py": "import tensorflow as tf\n" for at in range(6)}
-    star = {"star.py": "from tensorflow import *\n"}
+    star = {"star.py": "from tensorflow import *\nw = get_variable('w', [9, 4])\n"}
     done = convert_paths([str(write(tmp_path / "p", {**INHERITED, **idle, **star}))], Options())
     lines = list(summary_lines(make_report("migrate check", done, "", dry=True)))
     assert "8 other files without a table" in lines  # the idle ones, the base class and the script
